@@ -13,6 +13,10 @@ pub mod patch {
     pub use crate::patch::{json_patch, merge_patch, strategic_merge_patch};
 }
 
+pub mod protobuf {
+    pub use crate::protobuf::{Undecodable, decode, encode};
+}
+
 pub mod schema {
     pub use crate::schema::Schema;
 }

@@ -62,12 +62,13 @@
 //!
 //! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, and
 //! `log`, `exec`, `attach` and `portforward` of simulated Pods. Patches are JSON patch, merge patch, strategic merge patch and
-//! server-side apply. Responses are JSON, CBOR, tables or metadata only; discovery and OpenAPI (versions 2 and 3) are complete.
+//! server-side apply. Requests and responses are JSON, Kubernetes protobuf or CBOR; responses are also tables or metadata only.
+//! Custom resources have no protobuf, except for their metadata. Discovery and OpenAPI (versions 2 and 3) are complete.
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: request bodies in protobuf, conversion of custom resources by webhook,
-//!   `selectableFields`, other subresources (such as `proxy`), the paths below `/watch`, SPDY (WebSocket works), selectors in access
+//! - A request that needs one of these is answered 501: conversion of custom resources by webhook, `selectableFields`,
+//!   other subresources (such as `proxy`), the paths below `/watch`, SPDY (WebSocket works), selectors in access
 //!   reviews, other kinds of `authentication.k8s.io`, `authorization.k8s.io`, `policy` and `autoscaling`, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Other groups are not served at all: 404.
@@ -121,7 +122,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `clock`, `depth`, `stack`, `json`, `record`, `meta`, `names` | time and randomness; nesting; JSON; recorded requests; metadata; names |
-//! | `go`, `schema`, `patch` | Go types and texts; structural schemas and CEL; patch formats |
+//! | `go`, `schema`, `patch`, `protobuf` | Go types and texts; structural schemas and CEL; patch formats; Kubernetes protobuf |
 //! | `registry`, `builtin` | the served kinds; the built-in kinds with their defaults and validation |
 //! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
 //! | `authentication`, `authorization`, `fault`, `pods` | users; permissions; faults; containers |
@@ -154,6 +155,7 @@ mod names;
 mod openapi;
 mod patch;
 mod pods;
+mod protobuf;
 mod record;
 mod registry;
 mod sandbox;

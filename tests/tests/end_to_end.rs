@@ -22,6 +22,7 @@ mod ordered;
 mod own_parts;
 mod probe;
 mod promises;
+mod protobuf;
 mod read_your_writes;
 mod representations;
 mod serving;

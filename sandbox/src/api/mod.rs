@@ -49,7 +49,7 @@ pub(crate) use identity::{identify, named};
 pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};
 pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptions, Written};
 pub(crate) use patch::{Patched, apply, patch};
-pub(crate) use recognize::recognize;
+pub(crate) use recognize::{recognize, summary};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
 pub(crate) use token::issue;

@@ -85,7 +85,7 @@ pub(crate) fn recognize(
 }
 
 /// The beginning of a body, as errors show it.
-fn summary(body: &[u8]) -> String {
+pub(crate) fn summary(body: &[u8]) -> String {
     const LENGTH: usize = 30;
     let shown = body.get(..LENGTH).unwrap_or(body);
     let more = if body.len() > LENGTH { " ..." } else { "" };

@@ -7,7 +7,7 @@ use crate::go::types::{Field, Type, fields};
 use crate::registry::ServedKind;
 
 /// Drops values that the Go types cannot tell from absent fields: nulls, and empty and zero values of fields that are
-/// not pointers.
+/// not pointers. Clients in Go send such values, and a field may have a default.
 pub(super) fn drop_unset(kind: &ServedKind, object: &mut Value) {
     if let Some(name) = super::definition_of(kind) {
         drop_from(name, object);
@@ -59,17 +59,18 @@ fn drop_within(kind: &Type, value: &mut Value) {
 }
 
 fn is_unset(field: &Field, value: &Value) -> bool {
+    let is_port = matches!(&field.kind, Type::Own(name) if &**name == "IntOrString");
     match value {
         Value::Null => true,
-        _ if field.pointer || field.always => false,
+        _ if field.pointer => false,
         Value::Array(items) => items.is_empty(),
         Value::Object(entries) => entries.is_empty() && matches!(field.kind, Type::Map(..)),
         Value::String(text) => {
-            text.is_empty() && matches!(field.kind, Type::Basic(..) | Type::Bytes)
+            text.is_empty() && (matches!(field.kind, Type::Basic(..) | Type::Bytes) || is_port)
         }
         Value::Bool(set) => !set,
         Value::Number(number) => {
-            matches!(field.kind, Type::Basic(..)) && number.as_f64() == Some(0.0)
+            number.as_f64() == Some(0.0) && (matches!(field.kind, Type::Basic(..)) || is_port)
         }
     }
 }
@@ -152,6 +153,17 @@ mod tests {
                         "containers": [{"name": "a", "resources": {}}]}}},
                 "status": {"replicas": 0, "availableReplicas": 0},
             })
+        );
+    }
+
+    #[test]
+    fn zero_values_of_fields_that_are_always_written_are_unset_too() {
+        let service = kind("Service");
+        let mut object = json!({"spec": {"ports": [{"port": 80, "targetPort": 0}, {"port": 81, "targetPort": ""}]}});
+        drop_unset(&service, &mut object);
+        assert_eq!(
+            object,
+            json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}})
         );
     }
 

@@ -8,12 +8,16 @@ use crate::registry::{Registry, ServedKind};
 pub(crate) const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Whether an `Accept` header prefers aggregated discovery, in the version that is served here, to plain JSON.
-pub(crate) fn wants_aggregated(accept: &str) -> bool {
+/// The media type in which an `Accept` header wants aggregated discovery, in the version that is served here. Returns `None`
+/// if it prefers the plain documents.
+pub(crate) fn wants_aggregated(accept: &str) -> Option<&str> {
     for range in accept.split(',') {
         let mut parts = range.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
-        if media_type != "application/json" {
+        if !matches!(
+            media_type,
+            "application/json" | "application/vnd.kubernetes.protobuf"
+        ) {
             continue;
         }
         let (mut group, mut version, mut list) = (false, false, false);
@@ -25,13 +29,13 @@ pub(crate) fn wants_aggregated(accept: &str) -> bool {
             plain &= !part.starts_with("as=");
         }
         if group && version && list {
-            return true;
+            return Some(media_type);
         }
         if plain {
-            return false;
+            return None;
         }
     }
-    false
+    None
 }
 
 /// All resources in one document: the core group for `/api`, all other groups for `/apis`.
@@ -114,10 +118,10 @@ mod tests {
     #[test]
     fn aggregated_discovery_is_served_to_clients_that_prefer_it() {
         let kubectl = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
-        assert!(wants_aggregated(kubectl));
-        assert!(!wants_aggregated("application/json, */*"));
+        assert_eq!(wants_aggregated(kubectl), Some("application/json"));
+        assert_eq!(wants_aggregated("application/json, */*"), None);
         let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
-        assert!(!wants_aggregated(old));
+        assert_eq!(wants_aggregated(old), None);
     }
 
     #[test]

@@ -228,7 +228,8 @@ fn own(name: &str, value: &Value) -> Result<(), Mistyped> {
     }
 }
 
-const QUANTITY: &str =
+/// The error for a text that is not a quantity.
+pub(crate) const QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod quantity;
 mod time;
 pub(crate) mod types;
 
-pub(crate) use mistyped::{Mistyped, metadata_mistyped, mistyped};
+pub(crate) use mistyped::{Mistyped, QUANTITY, metadata_mistyped, mistyped};
 pub(crate) use printed::{Printed, Source, dynamic_type, json_kind};
 pub use quantity::canonical_quantity;
 pub(crate) use quantity::compare_quantities;

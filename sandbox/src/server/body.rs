@@ -3,6 +3,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
+use super::{cbor, protobuf};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
@@ -47,7 +48,7 @@ pub(super) fn media_type(content_type: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// Decodes a body that is an object in JSON or YAML.
+/// Decodes a body that is an object in JSON or YAML. Bodies in other formats were translated before.
 ///
 /// # Errors
 /// 415 for another media type, 400 for a body that cannot be decoded.
@@ -55,18 +56,42 @@ pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
     match media_type {
         "" | "application/json" => json(body),
         "application/yaml" => yaml(body),
-        "application/vnd.kubernetes.protobuf" => Err(ApiError::not_implemented(
-            "request bodies in protobuf (send application/json or application/yaml; with kubectl: kubectl create … --dry-run=client -o yaml | kubectl apply -f -)",
-        )),
-        other => Err(ApiError::new(
-            415,
-            "UnsupportedMediaType",
-            format!(
-                "the body of the request was in an unknown format - accepted media types include: application/json, \
-                 application/yaml (not {other})"
-            ),
-        )),
+        _ => Err(unknown_format(&[
+            "application/json",
+            "application/yaml",
+            protobuf::MEDIA,
+        ])),
     }
+}
+
+pub(super) fn unknown_format(known: &[&str]) -> ApiError {
+    let known = known.join(", ");
+    let message = format!(
+        "the body of the request was in an unknown format - accepted media types include: {known}"
+    );
+    ApiError::new(415, "UnsupportedMediaType", message)
+}
+
+/// Translates a body in CBOR or protobuf to JSON, and returns it with its new media type. `expected` is the `apiVersion` and
+/// the kind of the object in it. Returns `None` for other media types.
+///
+/// # Errors
+/// 400 for a body that cannot be decoded.
+pub(super) async fn translate(
+    core: &Core,
+    content_type: &str,
+    body: &Bytes,
+    expected: (&str, &str),
+) -> Result<Option<(&'static str, Bytes)>, ApiError> {
+    let translated = match media_type(content_type).as_str() {
+        protobuf::MEDIA => Some(("application/json", protobuf::request(expected, body)?)),
+        media_type if core.cbor => cbor::request(media_type, body)?,
+        _ => None,
+    };
+    if let Some((_, body)) = &translated {
+        core.stack.prepare(body).await;
+    }
+    Ok(translated)
 }
 
 pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {

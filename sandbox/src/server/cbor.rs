@@ -1,7 +1,7 @@
 //! CBOR as Kubernetes writes it (KEP-4222): every text is a byte string, a document begins with tag 55799, a watch is a
 //! sequence. A request may also contain text strings, and byte strings in a tag that says how JSON shows them.
 //!
-//! Everything behind this module uses JSON. This module translates requests and responses.
+//! Everything behind this module uses JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -10,15 +10,13 @@ use cbor4ii::core::dec::{Decode, Error, Read, Reference};
 use cbor4ii::core::enc::{self, Encode, Write};
 use cbor4ii::core::utils::{BufWriter, SliceReader};
 use cbor4ii::core::{major, types};
-use http::Response;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
-use super::respond::Body;
 use crate::error::ApiError;
 use crate::{depth, stack};
 
+pub(super) const MEDIA: &str = "application/cbor";
+pub(super) const SEQUENCE: &str = "application/cbor-seq";
 const SELF_DESCRIBED: u64 = 55799;
 
 /// Translates the body and media type of a CBOR request to JSON. Returns `None` for another media type.
@@ -30,7 +28,7 @@ pub(super) fn request(
     body: &Bytes,
 ) -> Result<Option<(&'static str, Bytes)>, ApiError> {
     let json = match media_type {
-        "application/cbor" => "application/json",
+        MEDIA => "application/json",
         "application/apply-patch+cbor" => "application/apply-patch+yaml",
         _ => return Ok(None),
     };
@@ -42,26 +40,8 @@ pub(super) fn request(
     Ok(Some((json, text.into())))
 }
 
-/// Translates a JSON response to CBOR.
-pub(super) fn response(response: Response<Body>, is_watch: bool) -> Response<Body> {
-    let (mut head, body) = response.into_parts();
-    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
-    if !head.headers.get(CONTENT_TYPE).is_some_and(is_json) {
-        return Response::from_parts(head, body);
-    }
-    let media_type = match is_watch && head.status.is_success() {
-        true => "application/cbor-seq",
-        false => "application/cbor",
-    };
-    head.headers
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    // A response is one frame, and so is each batch of whole lines of a watch.
-    let body = body.map_frame(|frame| frame.map_data(|json| encode_all(&json)));
-    Response::from_parts(head, BodyExt::boxed_unsync(body))
-}
-
 /// Encodes JSON documents, one after the other.
-fn encode_all(json: &[u8]) -> Bytes {
+pub(super) fn encode_all(json: &[u8]) -> Bytes {
     let mut buffer = BufWriter::new(Vec::new());
     let mut documents = serde_json::Deserializer::from_slice(json);
     documents.disable_recursion_limit();

@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use http::Response;
 
+use super::encoding::Encoding;
+use super::negotiate;
 use super::request::Incoming;
 use super::respond::{self, Body};
 use crate::core::Core;
@@ -29,12 +31,19 @@ pub(super) async fn handle<B>(
         .filter(|part| !part.is_empty())
         .collect();
     let aggregated = discovery::wants_aggregated(&incoming.accept);
+    let encoding = match parts.first() {
+        Some(&("api" | "apis")) => {
+            negotiate::of_document(aggregated.unwrap_or(&incoming.accept), false)
+        }
+        _ => Encoding::Json,
+    };
     let document = match parts.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => return Ok(respond::bytes(200, TEXT, "ok")),
         ["version"] => Some(discovery::server_version()),
-        ["api"] | ["apis"] if aggregated => {
+        ["api"] | ["apis"] if aggregated.is_some() => {
             let document = discovery::aggregated(&registry, parts == ["api"]);
-            return Ok(respond::typed_json(discovery::AGGREGATED, &document));
+            let response = respond::typed_json(discovery::AGGREGATED, &document);
+            return Ok(encoding.translate(response, false).await);
         }
         ["api"] => Some(discovery::api_versions()),
         ["apis"] => Some(discovery::group_list(&registry)),
@@ -53,7 +62,10 @@ pub(super) async fn handle<B>(
         _ => None,
     };
     match (document, parts.as_slice()) {
-        (Some(document), _) => Ok(respond::json(200, &document, incoming.query.flag("pretty"))),
+        (Some(document), _) => {
+            let response = respond::json(200, &document, incoming.query.flag("pretty"));
+            Ok(encoding.translate(response, false).await)
+        }
         (None, ["api", ..]) => respond::unserved(&registry, ""),
         (None, ["apis", group, ..]) => respond::unserved(&registry, group),
         (None, _) => Ok(respond::no_such_path()),

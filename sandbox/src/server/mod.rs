@@ -12,7 +12,7 @@
 //! | `documents.rs` | health, discovery and OpenAPI |
 //! | `reviews.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
-//! | `negotiate.rs`, `body.rs`, `cbor.rs`, `compress.rs` | content types, in both directions |
+//! | `negotiate.rs`, `body.rs`, `encoding.rs`, `cbor.rs`, `protobuf.rs`, `compress.rs` | content types, in both directions |
 //! | `options.rs` | the options of a request |
 //! | `read.rs`, `stream.rs` | get, list and watch |
 //! | `write.rs`, `patch.rs` | every change |
@@ -31,11 +31,13 @@ mod compress;
 mod connection;
 mod controls;
 mod documents;
+mod encoding;
 mod https;
 mod negotiate;
 mod options;
 mod patch;
 mod pods;
+mod protobuf;
 mod query;
 mod read;
 mod render;

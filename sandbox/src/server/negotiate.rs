@@ -1,3 +1,5 @@
+use super::encoding::Encoding;
+use super::{cbor, protobuf};
 use crate::error::ApiError;
 
 /// The form of a response.
@@ -13,43 +15,65 @@ pub(super) enum Form {
     PartialList,
 }
 
-const CBOR: &str = "application/cbor";
-
 struct Choice<'a> {
     media: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     quality: f32,
 }
 
-/// Chooses the form of the response from `Accept`, and whether it is CBOR: the first possible one, by falling quality.
+/// The formats of objects that the server offers beside JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    pub(super) cbor: bool,
+    pub(super) protobuf: bool,
+}
+
+/// Chooses form and format of the response from `Accept`: the first possible ones, by falling quality.
 ///
 /// Partial metadata has a separate name for lists. Whether the request names the right one is checked when the response
-/// is made. `cbor` says whether the server offers CBOR.
+/// is made. It has a form in protobuf even if the whole objects have none; tables have none.
 ///
 /// # Errors
 /// 406 if no form is possible.
-pub(super) fn negotiate(accept: &str, cbor: bool) -> Result<(Form, bool), ApiError> {
+pub(super) fn negotiate(accept: &str, offer: &Offer) -> Result<(Form, Encoding), ApiError> {
     if accept.trim().is_empty() {
-        return Ok((Form::Object, false));
+        return Ok((Form::Object, Encoding::Json));
     }
+    let found = choices(accept).iter().find_map(|choice| {
+        let (form, encoding) = (form(choice)?, encoding(choice, offer.cbor)?);
+        let is_offered = match (encoding, form) {
+            (Encoding::Protobuf, Form::Object) => offer.protobuf,
+            (Encoding::Protobuf, Form::Table) => false,
+            _ => true,
+        };
+        is_offered.then_some((form, encoding))
+    });
+    found.ok_or_else(|| {
+        let cbor = if offer.cbor { ", application/cbor" } else { "" };
+        let message = format!(
+            "only the following media types are accepted: application/json, {}{cbor}",
+            protobuf::MEDIA
+        );
+        ApiError::new(406, "NotAcceptable", message)
+    })
+}
+
+/// The format of a document that has only one form, such as the `Status` of a failure: the first possible one, otherwise
+/// JSON.
+pub(super) fn of_document(accept: &str, cbor: bool) -> Encoding {
+    let choices = choices(accept);
+    let mut whole = choices
+        .iter()
+        .filter(|choice| form(choice) == Some(Form::Object));
+    let found = whole.find_map(|choice| encoding(choice, cbor));
+    found.unwrap_or(Encoding::Json)
+}
+
+fn choices(accept: &str) -> Vec<Choice<'_>> {
     let mut choices: Vec<Choice<'_>> = accept.split(',').filter_map(choice).collect();
     // The sort is stable, so that equal qualities keep their order.
     choices.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     choices
-        .iter()
-        .find_map(|choice| {
-            let is_cbor = choice.media == CBOR;
-            let form = form(choice).filter(|_| cbor || !is_cbor)?;
-            Some((form, is_cbor))
-        })
-        .ok_or_else(|| {
-            let offered = if cbor { ", application/cbor" } else { "" };
-            ApiError::new(
-                406,
-                "NotAcceptable",
-                format!("only the following media types are accepted: application/json{offered}"),
-            )
-        })
 }
 
 fn choice(text: &str) -> Option<Choice<'_>> {
@@ -65,17 +89,20 @@ fn choice(text: &str) -> Option<Choice<'_>> {
     })
 }
 
+fn encoding(choice: &Choice<'_>, cbor: bool) -> Option<Encoding> {
+    match choice.media {
+        "application/json" | "application/*" | "*/*" => Some(Encoding::Json),
+        protobuf::MEDIA => Some(Encoding::Protobuf),
+        cbor::MEDIA if cbor => Some(Encoding::Cbor),
+        _ => None,
+    }
+}
+
 fn form(choice: &Choice<'_>) -> Option<Form> {
     let parameter = |wanted: &str| {
         let found = choice.parameters.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| *value)
     };
-    if !matches!(
-        choice.media,
-        "application/json" | CBOR | "application/*" | "*/*"
-    ) {
-        return None;
-    }
     let Some(wanted) = parameter("as") else {
         return Some(Form::Object);
     };
@@ -125,27 +152,80 @@ mod tests {
                 Form::Object,
             ),
         ] {
-            let chosen = negotiate(accept, false);
-            assert_eq!(chosen, Ok((expected, false)), "{accept}");
+            let chosen = negotiate(accept, &JSON);
+            assert_eq!(chosen, Ok((expected, Encoding::Json)), "{accept}");
+        }
+    }
+
+    const JSON: Offer = Offer {
+        cbor: false,
+        protobuf: false,
+    };
+
+    #[test]
+    fn protobuf_is_chosen_for_what_has_a_form_in_it() {
+        const PARTIAL: &str =
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+        let whole = (Form::Object, Encoding::Protobuf);
+        let partial = (Form::Partial, Encoding::Protobuf);
+        let json = (Form::Object, Encoding::Json);
+        let table = PARTIAL.replace("PartialObjectMetadata", "Table");
+        for (accept, built_in, custom) in [
+            (protobuf::MEDIA, Ok(whole), Err(406)),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                Ok(whole),
+                Ok(json),
+            ),
+            (
+                "application/vnd.kubernetes.protobuf;q=0.5,application/json",
+                Ok(json),
+                Ok(json),
+            ),
+            (protobuf::WATCH, Ok(whole), Err(406)),
+            (PARTIAL, Ok(partial), Ok(partial)),
+            (&table, Err(406), Err(406)),
+            ("*/*", Ok(json), Ok(json)),
+        ] {
+            let chosen = |protobuf| {
+                let offer = Offer { protobuf, ..JSON };
+                negotiate(accept, &offer).map_err(|error| error.code)
+            };
+            assert_eq!(
+                (chosen(true), chosen(false)),
+                (built_in, custom),
+                "{accept}"
+            );
         }
     }
 
     #[test]
-    fn protobuf_alone_is_not_acceptable() {
-        let answer = negotiate("application/vnd.kubernetes.protobuf", true);
-        assert_eq!(answer.map_err(|error| error.code), Err(406));
+    fn a_document_has_the_first_format_of_whole_objects() {
+        const PARTIAL: &str =
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+        for (accept, expected) in [
+            ("", Encoding::Json),
+            ("text/html", Encoding::Json),
+            (protobuf::MEDIA, Encoding::Protobuf),
+            (PARTIAL, Encoding::Json),
+            ("application/json,application/cbor", Encoding::Json),
+            ("application/cbor", Encoding::Cbor),
+        ] {
+            assert_eq!(of_document(accept, true), expected, "{accept}");
+        }
+        assert_eq!(of_document("application/cbor", false), Encoding::Json);
     }
 
     #[test]
     fn cbor_is_chosen_if_the_server_offers_it() {
         let both = "application/json;q=0.9,application/cbor";
-        for (accept, offered, expected) in [
-            (both, true, Ok((Form::Object, true))),
-            (both, false, Ok((Form::Object, false))),
+        for (accept, cbor, expected) in [
+            (both, true, Ok((Form::Object, Encoding::Cbor))),
+            (both, false, Ok((Form::Object, Encoding::Json))),
             ("application/cbor", false, Err(406)),
-            ("*/*", true, Ok((Form::Object, false))),
+            ("*/*", true, Ok((Form::Object, Encoding::Json))),
         ] {
-            let chosen = negotiate(accept, offered);
+            let chosen = negotiate(accept, &Offer { cbor, ..JSON });
             assert_eq!(chosen.map_err(|error| error.code), expected, "{accept}");
         }
     }

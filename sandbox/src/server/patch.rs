@@ -21,16 +21,7 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
         JSON | MERGE | APPLY => {}
         STRATEGIC if !custom => {}
         _ if !custom => return Err(ApiError::no_such_route()),
-        _ => {
-            let known = [JSON, MERGE, APPLY].join(", ");
-            return Err(ApiError::new(
-                415,
-                "UnsupportedMediaType",
-                format!(
-                    "the body of the request was in an unknown format - accepted media types include: {known}"
-                ),
-            ));
-        }
+        _ => return Err(body::unknown_format(&[JSON, MERGE, APPLY])),
     }
     let options = options::write(request)?;
     check_options(request, &media)?;

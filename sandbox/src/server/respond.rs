@@ -15,16 +15,20 @@ use crate::registry::Registry;
 /// The body of every response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+/// A body with these bytes.
+pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
 /// A response with these bytes.
 pub(super) fn bytes(
     code: u16,
     content_type: &'static str,
     body: impl Into<Bytes>,
 ) -> Response<Body> {
-    let body = Full::new(body.into())
-        .map_err(|never| match never {})
-        .boxed_unsync();
-    let mut response = Response::new(body);
+    let mut response = Response::new(whole(body));
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

@@ -4,6 +4,7 @@ use http_body::Body as HttpBody;
 use serde_json::{Map, Value, json};
 
 use super::body;
+use super::negotiate::{Offer, negotiate};
 use super::options;
 use super::request::Incoming;
 use super::respond::{self, Body};
@@ -97,20 +98,30 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let media = body::media_type(&incoming.record.content_type);
-    let mut object = body::decode(&media, &body::read(core, incoming.body).await?)?;
-    let kind = review.kind();
+    let offer = Offer {
+        cbor: core.cbor,
+        protobuf: true,
+    };
+    let (_, encoding) = negotiate(&incoming.accept, &offer)?;
+    let (kind, api_version) = (review.kind(), format!("{}/v1", review.group()));
+    let body = body::read(core, incoming.body).await?;
+    let content_type = &incoming.record.content_type;
+    let translated = body::translate(core, content_type, &body, (&api_version, kind)).await?;
+    let media = body::media_type(content_type);
+    let (media, body) = translated.unwrap_or((&media, body));
+    let mut object = body::decode(media, &body)?;
     if object.get("kind").is_some_and(|given| given != kind) {
         return Err(ApiError::bad_request(format!("the body is not a {kind}")));
     }
     object["kind"] = kind.into();
-    object["apiVersion"] = format!("{}/v1", review.group()).into();
+    object["apiVersion"] = api_version.into();
     let spec = object.get("spec").cloned().unwrap_or_default();
     let status = match review {
         Review::OwnSubject => {
             object["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
             object["status"] = json!({"userInfo": user_info(user)});
-            return Ok(respond::json(201, &object, incoming.query.flag("pretty")));
+            let response = respond::json(201, &object, incoming.query.flag("pretty"));
+            return Ok(encoding.translate(response, false).await);
         }
         Review::Token => token_status(core, &spec)?,
         Review::Access => {
@@ -141,7 +152,8 @@ where
         object["metadata"]["namespace"] = namespace;
     }
     object["status"] = status;
-    Ok(respond::json(201, &object, incoming.query.flag("pretty")))
+    let response = respond::json(201, &object, incoming.query.flag("pretty"));
+    Ok(encoding.translate(response, false).await)
 }
 
 /// The fields of a specification, as `managedFields` lists them.

@@ -14,7 +14,7 @@ use super::request::Incoming;
 use super::respond::{self, Body};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
-use super::{CONTROLS, compress, controls, documents, resource};
+use super::{CONTROLS, compress, controls, documents, negotiate, resource};
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
@@ -65,8 +65,10 @@ where
     }
     let pretty = query.flag("pretty");
     let takes_gzip = compress::is_accepted(&parts.headers);
+    let accept = header(&parts.headers, ACCEPT);
+    let of_failure = negotiate::of_document(&accept, core.cbor);
     let incoming = Incoming {
-        accept: header(&parts.headers, ACCEPT),
+        accept,
         record: record.clone(),
         query,
         body,
@@ -92,7 +94,13 @@ where
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
-    let response = result.unwrap_or_else(|error| respond::error(&error, pretty));
+    let response = match result {
+        Ok(response) => response,
+        Err(error) => {
+            let response = respond::error(&error, pretty);
+            of_failure.translate(response, false).await
+        }
+    };
     let audited = || Audited {
         id: core.clock.uid(),
         groups: &groups,

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::client::{APPLY, Client, DEFINITIONS, JSON, MERGE, STRATEGIC};
 
-const SITES: &str = "/apis/demo.dev/v1/namespaces/default/sites";
+pub(crate) const SITES: &str = "/apis/demo.dev/v1/namespaces/default/sites";
 
 fn definition(spec: Value) -> Value {
     json!({
@@ -38,11 +38,12 @@ fn spec() -> Value {
     })
 }
 
-fn site(spec: Value) -> Value {
+pub(crate) fn site(spec: Value) -> Value {
     json!({"apiVersion": "demo.dev/v1", "kind": "Site", "metadata": {"name": "a"}, "spec": spec})
 }
 
-async fn client() -> Client {
+/// A client of a sandbox that serves Sites.
+pub(crate) async fn client() -> Client {
     let client = Client::new().await;
     assert_eq!(client.get(SITES).await.code, 404);
     client.post(DEFINITIONS, &definition(spec())).await.object();

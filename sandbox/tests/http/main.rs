@@ -12,6 +12,7 @@ mod https;
 mod lists;
 #[cfg(all(feature = "program", unix))]
 mod program;
+mod protobuf;
 mod refusals;
 mod reviews;
 mod snapshots;

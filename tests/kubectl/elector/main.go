@@ -35,8 +35,6 @@ func run(arguments []string) error {
 		return err
 	}
 	config.UserAgent = arguments[3]
-	// The sandbox does not accept protobuf.
-	config.ContentType = "application/json"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

@@ -114,6 +114,105 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
     }
 }
 
+/// `kubectl create` sends protobuf. An old kubectl creates versions that are no longer served, so only the first one runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_creates_objects() {
+    for program in kubectls().iter().take(1) {
+        let sandbox = Sandbox::builder().seed(1).build().unwrap();
+        let server = sandbox
+            .serve_https(([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap();
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config"), sandbox.kubeconfig(&server)).unwrap();
+        let kubectl = Kubectl {
+            program,
+            home: &home,
+        };
+        for (arguments, created) in [
+            ("create configmap a --from-literal=x=1", "configmap/a"),
+            ("create secret generic a --from-literal=x=1", "secret/a"),
+            (
+                "create secret docker-registry b --docker-server=r --docker-username=u --docker-password=p",
+                "secret/b",
+            ),
+            ("create serviceaccount a", "serviceaccount/a"),
+            ("create namespace a", "namespace/a"),
+            (
+                "create deployment a --image=a --port=80",
+                "deployment.apps/a",
+            ),
+            ("create service clusterip a --tcp=80:http", "service/a"),
+            (
+                "expose deployment a --name=b --port=80 --target-port=8080",
+                "service/b",
+            ),
+            ("create job a --image=a -- x y", "job.batch/a"),
+            (
+                "create cronjob a --image=a --schedule=@daily",
+                "cronjob.batch/a",
+            ),
+            ("create job b --from=cronjob/a", "job.batch/b"),
+            (
+                "create poddisruptionbudget a --selector=a=b --min-available=50%",
+                "poddisruptionbudget.policy/a",
+            ),
+            (
+                "create role a --verb=get --resource=pods",
+                "role.rbac.authorization.k8s.io/a",
+            ),
+            (
+                "create rolebinding a --role=a --user=u",
+                "rolebinding.rbac.authorization.k8s.io/a",
+            ),
+            (
+                "create clusterrole a --verb=get --non-resource-url=/metrics",
+                "clusterrole.rbac.authorization.k8s.io/a",
+            ),
+            (
+                "create clusterrolebinding a --clusterrole=a --group=g",
+                "clusterrolebinding.rbac.authorization.k8s.io/a",
+            ),
+            ("run a --image=a --env=A=b", "pod/a"),
+        ] {
+            let split: Vec<&str> = arguments.split(' ').collect();
+            let (code, output, errors) = kubectl.run(&split).await;
+            let word = if arguments.starts_with("expose") {
+                "exposed"
+            } else {
+                "created"
+            };
+            assert_eq!(
+                (code, output),
+                (Some(0), format!("{created} {word}\n")),
+                "kubectl {arguments}: {errors}"
+            );
+        }
+        let (code, token, errors) = kubectl.run(&["create", "token", "a"]).await;
+        assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
+        let (code, _, errors) = kubectl.run(&["create", "namespace", "a"]).await;
+        assert_eq!(code, Some(1));
+        assert!(
+            errors.contains("namespaces \"a\" already exists"),
+            "{errors}"
+        );
+        let port = [
+            "get",
+            "service",
+            "b",
+            "-o",
+            "jsonpath={.spec.ports[0].targetPort}",
+        ];
+        assert_eq!(kubectl.run(&port).await.1, "8080");
+        // `expose` and `run` send JSON.
+        let requests = sandbox.requests().into_iter();
+        let in_protobuf = requests
+            .filter(|request| request.content_type == "application/vnd.kubernetes.protobuf");
+        assert!(in_protobuf.count() > 12);
+        sandbox.shutdown().await;
+    }
+}
+
 /// Checks that kubectl lists Events and shows them with the object.
 async fn events(kubectl: &Kubectl<'_>, target: &Target, pod: &Pod) {
     let recorder = Recorder::new(&target.client, "tests.example.com/probe");

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use pilothouse::client::{Body, Client};
+use pilothouse_sandbox::internals::protobuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The number of requests in flight at once.
 const AT_ONCE: usize = 16;
+
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The answer of a server to one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -94,7 +97,7 @@ impl Ask {
     }
 
     /// Sets the raw body.
-    pub(crate) fn raw(mut self, content_type: &'static str, body: &'static str) -> Self {
+    pub(crate) fn raw(mut self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         self.content_type = content_type;
         self.body = Some(body.into());
         self
@@ -103,6 +106,15 @@ impl Ask {
     pub(crate) fn accept(mut self, accept: impl Into<String>) -> Self {
         self.accept = accept.into();
         self
+    }
+
+    /// Sends the body in protobuf, and accepts protobuf.
+    pub(crate) fn in_protobuf(mut self) -> Self {
+        if let Some(body) = &self.body {
+            let object = serde_json::from_slice(body).unwrap();
+            self = self.raw(PROTOBUF, protobuf::encode(&object).unwrap());
+        }
+        self.accept(PROTOBUF)
     }
 
     pub(crate) fn table(self) -> Self {
@@ -196,6 +208,12 @@ impl Run {
         }
     }
 
+    /// Returns the bytes of an answer.
+    pub(crate) async fn bytes(&mut self, ask: Ask) -> Bytes {
+        let response = self.client.send(request(ask)).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    }
+
     /// Opens a watch; its events are read with [`Watch::next`].
     pub(crate) async fn watch(&mut self, path: impl Into<String>) -> Watch {
         let response = self.client.send(request(Ask::get(path))).await.unwrap();
@@ -222,10 +240,54 @@ async fn send(client: &Client, ask: Ask) -> Answer {
         step: String::new(),
         code: head.status.as_u16(),
         warnings: all("warning"),
+        body: read(&all("content-type").join(", "), &body),
         content_type: all("content-type").join(", "),
-        body: serde_json::from_slice(&body)
-            .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
     }
+}
+
+/// Returns what a body shows: JSON, the JSON of an object in protobuf, the events of a watch in protobuf, or a text.
+fn read(content_type: &str, body: &[u8]) -> Value {
+    if content_type.ends_with(";stream=watch") {
+        return events(body).expect("events");
+    }
+    if content_type.starts_with(PROTOBUF) {
+        return object(body).expect("an object");
+    }
+    let json = serde_json::from_slice(body);
+    json.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned().into())
+}
+
+fn object(body: &[u8]) -> Option<Value> {
+    protobuf::decode(body, ("", ""), |object| object).ok()
+}
+
+/// Reads frames: the length, the type of the event in field 1, and the object in field 1 of field 2.
+fn events(mut frames: &[u8]) -> Option<Value> {
+    let mut events = Vec::new();
+    while let Some((length, rest)) = frames.split_first_chunk::<4>() {
+        let (frame, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let (kind, extension) = value(frame, 0x0a)?;
+        let (extension, _) = value(extension, 0x12)?;
+        let (inner, _) = value(extension, 0x0a)?;
+        events.push(json!({"type": String::from_utf8_lossy(kind), "object": object(inner)?}));
+        frames = rest;
+    }
+    frames.is_empty().then(|| events.into())
+}
+
+/// Splits the value of a field from what follows it.
+fn value(message: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let mut rest = message.strip_prefix(&[tag])?;
+    let (mut length, mut shift) = (0, 0);
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        length |= usize::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 {
+            break;
+        }
+    }
+    rest.split_at_checked(length)
 }
 
 fn request(ask: Ask) -> Request<Body> {

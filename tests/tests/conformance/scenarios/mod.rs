@@ -8,6 +8,7 @@ mod forms;
 mod gadget;
 mod lists;
 mod patches;
+mod protobuf;
 mod refusals;
 mod reviews;
 mod status;
@@ -63,4 +64,7 @@ scenarios! {
     "watch-lists" => watch_lists::beginnings,
     "tables" => lists::tables,
     "discovery" => discovery::documents,
+    "protobuf" => protobuf::objects,
+    "protobuf-refused" => protobuf::refused,
+    "protobuf-forms" => protobuf::forms,
 }
