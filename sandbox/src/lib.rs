@@ -74,7 +74,7 @@
 //! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets and Pods run, but no StatefulSets, DaemonSets, Jobs, CronJobs and ReplicationControllers.
+//!   Deployments, ReplicaSets, Jobs and Pods run, but no StatefulSets, DaemonSets, CronJobs and ReplicationControllers.
 //!
 //! # Authentication and authorization
 //!
@@ -99,12 +99,13 @@
 //! | [`epoch`](Builder::epoch) | now; with a seed the beginning of 2026 | the time at which the sandbox starts |
 //! | [`token`](Builder::token) | the administrator's only | accepts a bearer token of a user |
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
-//! | [`simulator`](Builder::simulator) | off | lets Deployments, ReplicaSets and Pods run, with a node `sandbox` |
+//! | [`simulator`](Builder::simulator) | off | lets workloads and their Pods run, with a node `sandbox` |
 //! | [`cbor`](Builder::cbor) | off | serves CBOR |
 //! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |
 //! | [`request_log`](Builder::request_log) | 16 384 | requests that are kept for [`Sandbox::requests`] |
 //!
-//! With the simulator on, [`Sandbox::pods`] defines the programs, ports and logs of containers.
+//! With the simulator on, [`Sandbox::pods`] sets rules for Pods (they fail, never become ready, …), and defines the programs, ports and
+//! logs of containers.
 //!
 //! # Map of the modules
 //!
@@ -156,7 +157,7 @@ mod store;
 mod table;
 
 pub use fault::{Answer, Faults, RequestMatcher};
-pub use pods::{Invocation, Pods};
+pub use pods::{Invocation, PodRule, Pods};
 pub use record::RecordedRequest;
 pub use sandbox::{BuildError, Builder, Sandbox};
 pub use server::HttpsServer;

@@ -117,7 +117,7 @@ impl Builder {
         self
     }
 
-    /// Turns the simulator on or off: Deployments, ReplicaSets and Pods run as if there were a node. Default: off.
+    /// Turns the simulator on or off: workloads and their Pods run as if there were controllers and a node. Default: off.
     pub fn simulator(mut self, on: bool) -> Self {
         self.simulator = on;
         self
@@ -193,8 +193,7 @@ impl Builder {
         let collector = Collector::new(Handle::new(&core, "garbage-collector"));
         core.spawn(collector.run());
         if self.simulator {
-            let simulator = Simulator::new(Handle::new(&core, "simulator"));
-            core.spawn(simulator.run());
+            core.spawn(Simulator::new(&core).run());
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

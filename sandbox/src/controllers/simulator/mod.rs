@@ -9,42 +9,61 @@
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
 //!   `ProgressDeadlineExceeded`. A paused Deployment scales and does not roll.
 //! - A ReplicaSet creates and deletes Pods until their number is right.
-//! - A Pod is bound to the node, starts, and is ready after [`START`]. A deleted Pod ends after [`STOP`].
+//! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
+//! - A Pod is bound to the node, starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
+//!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
+//! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
-//!   never to exist: `registry.invalid/web:1`. Its Pod stays `Pending` with the reason `ErrImagePull`. It starts once
-//!   it gets another image.
+//!   never to exist: `registry.invalid/web:1`. Its Pod stays `Pending` with the reason `ErrImagePull`, later
+//!   `ImagePullBackOff`. It starts once it gets another image.
 //! - A started container has a log of one line, `simulated: container … started`. [`Pods`](crate::Pods) adds other
 //!   output and programs.
+//! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
+//!   hour is deleted.
+//!
+//! Init containers and probes are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
-//! every time. StatefulSets, DaemonSets, Jobs and CronJobs do not run.
+//! every time.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `simulator.rs` | the queue of objects to reconcile |
-//! | `node.rs` | the node |
-//! | `pod.rs` | Pods and their containers |
+//! | `node.rs`, `scheduler.rs` | the node, and how Pods get to it |
+//! | `kubelet/` | Pods and their containers |
+//! | `pod_control.rs` | what all controllers of Pods do alike |
 //! | `replica_set.rs` | ReplicaSets |
-//! | `deployment.rs`, `rollout.rs`, `status.rs` | Deployments: their writes, the arithmetic of a roll-out, their status |
+//! | `deployment/` | Deployments |
+//! | `job/` | Jobs |
+//! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
 mod conditions;
 mod deployment;
+mod events;
+mod job;
+mod kubelet;
 mod node;
 mod object;
-mod pod;
+mod pod_control;
 mod replica_set;
-mod rollout;
+mod scheduler;
 mod simulator;
-mod status;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;
 
 pub(crate) use simulator::Simulator;
 
 use std::time::Duration;
 
+/// The name of the simulator in managed fields.
+const MANAGER: &str = "simulator";
+
 /// The time from a Pod's creation until its containers are ready.
 const START: Duration = Duration::from_millis(500);
+/// The time that the containers of a Job run.
+const RUN: Duration = Duration::from_secs(1);
 /// The time from a Pod's deletion until it is gone.
 const STOP: Duration = Duration::from_millis(200);

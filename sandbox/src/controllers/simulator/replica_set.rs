@@ -1,79 +1,36 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::object::{
-    condition, controller_reference, is_controlled_by, is_true, number, pods, replica_sets,
-    set_count,
-};
-use crate::api::{DeleteOptions, Handle};
+use super::object::{condition, is_true, number, replica_sets, set_count};
+use super::pod_control;
+use crate::api::Handle;
 use crate::builtin::selects;
 use crate::meta;
 
+const COMPONENT: &str = "replicaset-controller";
+
 /// Creates or deletes Pods and reports counts. Returns the time until the next one.
 pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
-    let namespace = meta::text(set, "namespace");
-    let mut live: Vec<Arc<Value>> = handle
-        .list(&pods(), Some(namespace))
-        .into_iter()
-        .filter(|pod| is_controlled_by(pod, set) && !meta::is_deleting(pod))
-        .filter(|pod| {
-            !matches!(
-                pod["status"]["phase"].as_str(),
-                Some("Succeeded" | "Failed")
-            )
-        })
-        .collect();
     if !meta::is_deleting(set) {
+        let mut live = pod_control::controlled(handle, set);
+        live.retain(|pod| pod_control::is_active(pod));
         let wanted = usize::try_from(number(set, "/spec/replicas")).unwrap_or_default();
         for _ in live.len()..wanted {
-            create(handle, set);
+            let pod = pod_control::from_template(set, &set["spec"]["template"]);
+            if pod_control::create(handle, set, COMPONENT, pod).is_err() {
+                break;
+            }
         }
         if live.len() > wanted {
-            // The least useful Pods go first: those that are not ready, then the youngest.
-            live.sort_by_key(|pod| {
-                let age = meta::text(pod, "creationTimestamp").to_owned();
-                (!is_true(pod, "Ready"), age, meta::name(pod).to_owned())
-            });
+            live.sort_by_cached_key(|pod| pod_control::by_use(pod));
             for pod in live.split_off(wanted) {
-                delete(handle, &pod);
+                pod_control::delete(handle, set, COMPONENT, &pod);
             }
         }
     }
     report(handle, set)
-}
-
-fn create(handle: &Handle, set: &Value) {
-    let mut template = set.pointer("/spec/template").cloned().unwrap_or_default();
-    let metadata = &mut template["metadata"];
-    if !metadata.is_object() {
-        *metadata = json!({});
-    }
-    metadata["generateName"] = json!(format!("{}-", meta::name(set)));
-    metadata["namespace"] = json!(meta::text(set, "namespace"));
-    metadata["ownerReferences"] = json!([controller_reference(set)]);
-    let pod = json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata.clone(),
-        "spec": template["spec"],
-    });
-    if let Err(error) = handle.create(&pods(), pod) {
-        tracing::debug!(set = meta::name(set), %error, "the simulator cannot create the Pod");
-    }
-}
-
-fn delete(handle: &Handle, pod: &Value) {
-    let options = DeleteOptions {
-        uid: Some(meta::uid(pod).to_owned()),
-        ..DeleteOptions::default()
-    };
-    let namespace = meta::text(pod, "namespace");
-    if let Err(error) = handle.delete(&pods(), Some(namespace), meta::name(pod), &options) {
-        tracing::debug!(pod = meta::name(pod), %error, "the simulator cannot delete the Pod");
-    }
 }
 
 fn report(handle: &Handle, set: &Value) -> Option<Duration> {
@@ -83,8 +40,8 @@ fn report(handle: &Handle, set: &Value) -> Option<Duration> {
     let template = set.pointer("/spec/template/metadata/labels");
     let (mut all, mut labeled, mut ready, mut available) = (0, 0, 0, 0);
     let mut soonest: Option<Duration> = None;
-    for pod in handle.list(&pods(), Some(namespace)) {
-        if !is_controlled_by(&pod, set) || meta::is_deleting(&pod) {
+    for pod in pod_control::controlled(handle, set) {
+        if meta::is_deleting(&pod) {
             continue;
         }
         all += 1;

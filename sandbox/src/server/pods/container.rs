@@ -74,12 +74,22 @@ impl PodRequest<'_> {
         Err(ApiError::bad_request(text))
     }
 
-    /// The state of a container in the Pod's status.
-    pub(super) fn state(&self, container: &str) -> &Value {
+    /// The status of a container in the Pod's status.
+    fn status(&self, container: &str) -> &Value {
         let statuses = self.pod["status"]["containerStatuses"].as_array();
         let mut statuses = statuses.into_iter().flatten();
         let status = statuses.find(|status| status["name"] == container);
-        status.map_or(&Value::Null, |status| &status["state"])
+        status.unwrap_or(&Value::Null)
+    }
+
+    /// The state of a container in the Pod's status.
+    pub(super) fn state(&self, container: &str) -> &Value {
+        &self.status(container)["state"]
+    }
+
+    /// Whether a container ran before its present state.
+    pub(super) fn has_run(&self, container: &str) -> bool {
+        self.status(container)["lastState"]["terminated"].is_object()
     }
 
     pub(super) fn is_running(&self, container: &str) -> bool {
