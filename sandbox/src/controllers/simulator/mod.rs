@@ -10,6 +10,8 @@
 //!   `ProgressDeadlineExceeded`. A paused Deployment scales and does not roll.
 //! - A ReplicaSet creates and deletes Pods until their number is right.
 //! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
+//! - A CronJob starts a Job at each time of its schedule, which follows the clock of the sandbox. Time zones
+//!   come from the database of the machine.
 //! - A Pod is bound to the node, starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
@@ -35,10 +37,12 @@
 //! | `replica_set.rs` | ReplicaSets |
 //! | `deployment/` | Deployments |
 //! | `job/` | Jobs |
+//! | `cron_job/` | CronJobs |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
 mod conditions;
+mod cron_job;
 mod deployment;
 mod events;
 mod job;

@@ -26,6 +26,10 @@ pub(super) fn jobs() -> GroupResource {
     GroupResource::new("batch", "jobs")
 }
 
+pub(super) fn cron_jobs() -> GroupResource {
+    GroupResource::new("batch", "cronjobs")
+}
+
 pub(super) fn number(object: &Value, pointer: &str) -> i64 {
     let number = object.pointer(pointer).and_then(Value::as_i64);
     number.unwrap_or_default()

@@ -9,8 +9,8 @@ use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
 use super::node::{self, NODE};
-use super::object::{controller, deployments, jobs, pods, replica_sets, resource_of};
-use super::{MANAGER, deployment, replica_set, scheduler};
+use super::object::{controller, cron_jobs, deployments, jobs, pods, replica_sets, resource_of};
+use super::{MANAGER, cron_job, deployment, replica_set, scheduler};
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
 use crate::core::Core;
@@ -42,7 +42,7 @@ struct ObjectKey {
 impl Simulator {
     /// The kinds that run.
     pub(crate) fn kinds() -> Vec<GroupResource> {
-        vec![deployments(), replica_sets(), jobs(), pods()]
+        vec![deployments(), replica_sets(), jobs(), cron_jobs(), pods()]
     }
 
     /// The kinds whose changes are a reason to look at an object.
@@ -207,6 +207,7 @@ impl Simulator {
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("apps", "replicasets") => replica_set::reconcile(handle, &object),
+            ("batch", "cronjobs") => cron_job::reconcile(handle, &object),
             ("batch", "jobs") => self.jobs.reconcile(handle, &object),
             _ => None,
         }

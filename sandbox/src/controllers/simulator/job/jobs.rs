@@ -68,7 +68,7 @@ impl End {
 }
 
 /// The condition of a finished Job.
-pub(super) fn finish(job: &Value) -> Option<&Value> {
+pub(in crate::controllers::simulator) fn finish(job: &Value) -> Option<&Value> {
     let kinds = ["Complete", "Failed"];
     let mut finished = kinds.into_iter().filter(|kind| is_true(job, kind));
     condition(job, finished.next()?)

@@ -29,7 +29,7 @@ mod tests;
 mod tracking;
 mod ttl;
 
-pub(super) use jobs::Jobs;
+pub(super) use jobs::{Jobs, finish};
 pub(super) use tracking::{release, release_orphan};
 
 const COMPONENT: &str = "job-controller";
