@@ -74,7 +74,7 @@
 //! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets, Jobs, CronJobs and Pods run, but no StatefulSets, DaemonSets and ReplicationControllers.
+//!   Deployments, ReplicaSets, StatefulSets, Jobs, CronJobs and Pods run, but no DaemonSets and ReplicationControllers.
 //!
 //! # Authentication and authorization
 //!

@@ -9,9 +9,13 @@
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
 //!   `ProgressDeadlineExceeded`. A paused Deployment scales and does not roll.
 //! - A ReplicaSet creates and deletes Pods until their number is right.
+//! - A StatefulSet creates its Pods and their claims in order or in parallel, rolls out changes with a partition or on
+//!   deletion, keeps ControllerRevisions, and deletes claims as its retention policy says.
 //! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
 //! - A CronJob starts a Job at each time of its schedule, which follows the clock of the sandbox. Time zones
 //!   come from the database of the machine.
+//! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
+//!   volume. A Pod waits for its claims.
 //! - A Pod is bound to the node, starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
@@ -36,8 +40,11 @@
 //! | `pod_control.rs` | what all controllers of Pods do alike |
 //! | `replica_set.rs` | ReplicaSets |
 //! | `deployment/` | Deployments |
+//! | `stateful_set/` | StatefulSets |
+//! | `history.rs` | ControllerRevisions |
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
+//! | `volumes.rs` | PersistentVolumeClaims |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
@@ -45,6 +52,7 @@ mod conditions;
 mod cron_job;
 mod deployment;
 mod events;
+mod history;
 mod job;
 mod kubelet;
 mod node;
@@ -53,8 +61,10 @@ mod pod_control;
 mod replica_set;
 mod scheduler;
 mod simulator;
+mod stateful_set;
 #[cfg(test)]
 mod tests;
+mod volumes;
 #[cfg(test)]
 mod world;
 

@@ -30,6 +30,14 @@ pub(super) fn cron_jobs() -> GroupResource {
     GroupResource::new("batch", "cronjobs")
 }
 
+pub(super) fn stateful_sets() -> GroupResource {
+    GroupResource::new("apps", "statefulsets")
+}
+
+pub(super) fn claims() -> GroupResource {
+    GroupResource::new("", "persistentvolumeclaims")
+}
+
 pub(super) fn number(object: &Value, pointer: &str) -> i64 {
     let number = object.pointer(pointer).and_then(Value::as_i64);
     number.unwrap_or_default()
@@ -73,6 +81,21 @@ pub(super) fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// Letters of a hash: no vowels, so that no words appear.
+const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// A hash of a text for a name: ten letters.
+pub(super) fn hash_name(text: &str) -> String {
+    let mut hash = fnv(text);
+    let mut name = String::new();
+    for _ in 0..10 {
+        let at = usize::try_from(hash % 27).unwrap_or_default();
+        name.extend(LETTERS.get(at).copied().map(char::from));
+        hash /= 27;
+    }
+    name
 }
 
 pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {

@@ -1,11 +1,13 @@
 //! What all controllers of Pods do alike: find, create and delete their Pods.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::events::{self, Message};
-use super::object::{controller_reference, is_controlled_by, is_true, pods};
+use super::object::{condition, controller_reference, is_controlled_by, is_true, pods};
 use crate::api::{DeleteOptions, Handle};
 use crate::error::ApiError;
 use crate::meta;
@@ -100,4 +102,17 @@ pub(super) fn delete(handle: &Handle, owner: &Value, component: &str, pod: &Valu
     };
     events::record(handle, owner, message, &text);
     !warning
+}
+
+/// How long a ready Pod must still stay ready until it counts as available. `None` if it is not ready.
+pub(super) fn available_in(pod: &Value, minimum: i64, now: Timestamp) -> Option<Duration> {
+    let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
+    let since: Option<Timestamp> = ready["lastTransitionTime"]
+        .as_str()
+        .and_then(|time| time.parse().ok());
+    let Some(since) = since.filter(|_| minimum > 0) else {
+        return Some(Duration::ZERO);
+    };
+    let rest = SignedDuration::from_secs(minimum) - now.duration_since(since);
+    Some(Duration::try_from(rest).unwrap_or_default())
 }

@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::object::{condition, is_true, number, replica_sets, set_count};
+use super::object::{is_true, number, replica_sets, set_count};
 use super::pod_control;
 use crate::api::Handle;
 use crate::builtin::selects;
@@ -51,9 +50,10 @@ fn report(handle: &Handle, set: &Value) -> Option<Duration> {
             continue;
         }
         ready += 1;
-        match wait(&pod, minimum, now) {
-            None => available += 1,
+        match pod_control::available_in(&pod, minimum, now) {
+            Some(Duration::ZERO) => available += 1,
             Some(rest) => soonest = Some(soonest.map_or(rest, |soonest| soonest.min(rest))),
+            None => {}
         }
     }
     let generation = set["metadata"]["generation"].clone();
@@ -77,15 +77,4 @@ fn report(handle: &Handle, set: &Value) -> Option<Duration> {
         tracing::debug!(%namespace, %name, %error, "the simulator cannot write the status of the ReplicaSet");
     }
     soonest
-}
-
-/// How long a ready Pod must still stay ready until it counts as available.
-fn wait(pod: &Value, minimum: i64, now: Timestamp) -> Option<Duration> {
-    if minimum <= 0 {
-        return None;
-    }
-    let since = condition(pod, "Ready")?["lastTransitionTime"].as_str()?;
-    let since: Timestamp = since.parse().ok()?;
-    let rest = SignedDuration::from_secs(minimum) - now.duration_since(since);
-    Duration::try_from(rest).ok().filter(|rest| !rest.is_zero())
 }

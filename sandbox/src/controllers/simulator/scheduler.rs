@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::conditions::{self, Condition};
 use super::node::NODE;
 use super::object::{pods, update};
+use super::volumes;
 use crate::api::Handle;
 
 /// Binds a Pod that has no node.
@@ -16,6 +17,11 @@ pub(super) fn schedule(handle: &Handle, pod: &Value) {
     {
         let text = "Scheduling is blocked due to non-empty scheduling gates";
         report(handle, pod, "SchedulingGated", text);
+        return;
+    }
+    if let Some(reason) = volumes::unbound(handle, pod) {
+        let text = format!("0/1 nodes are available: {reason}.");
+        report(handle, pod, "Unschedulable", &text);
         return;
     }
     update(handle, &pods(), pod, "", |pod| {

@@ -9,8 +9,11 @@ use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
 use super::node::{self, NODE};
-use super::object::{controller, cron_jobs, deployments, jobs, pods, replica_sets, resource_of};
-use super::{MANAGER, cron_job, deployment, replica_set, scheduler};
+use super::object::{
+    claims, controller, cron_jobs, deployments, jobs, pods, replica_sets, resource_of,
+    stateful_sets,
+};
+use super::{MANAGER, cron_job, deployment, replica_set, scheduler, stateful_set, volumes};
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
 use crate::core::Core;
@@ -42,7 +45,15 @@ struct ObjectKey {
 impl Simulator {
     /// The kinds that run.
     pub(crate) fn kinds() -> Vec<GroupResource> {
-        vec![deployments(), replica_sets(), jobs(), cron_jobs(), pods()]
+        vec![
+            deployments(),
+            replica_sets(),
+            stateful_sets(),
+            jobs(),
+            cron_jobs(),
+            pods(),
+            claims(),
+        ]
     }
 
     /// The kinds whose changes are a reason to look at an object.
@@ -105,6 +116,9 @@ impl Simulator {
             match event {
                 FeedEvent::Put { resource, object } => {
                     self.enqueue_owner(&object);
+                    if resource == claims() {
+                        self.enqueue_users(&object);
+                    }
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Gone { resource, object } => {
@@ -144,6 +158,19 @@ impl Simulator {
         };
         self.enqueue(owner.clone());
         Some(owner)
+    }
+
+    /// Enqueues the Pods that wait for a claim.
+    fn enqueue_users(&mut self, claim: &Value) {
+        let name = meta::name(claim);
+        for pod in self
+            .handle
+            .list(&pods(), Some(meta::text(claim, "namespace")))
+        {
+            if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
+                self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
     }
 
     fn enqueue_all(&mut self, resource: &GroupResource) {
@@ -206,6 +233,8 @@ impl Simulator {
             ("", "pods") => self.reconcile_pod(&object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
+            ("", "persistentvolumeclaims") => volumes::bind(handle, &object),
+            ("apps", "statefulsets") => stateful_set::reconcile(handle, &object),
             ("apps", "replicasets") => replica_set::reconcile(handle, &object),
             ("batch", "cronjobs") => cron_job::reconcile(handle, &object),
             ("batch", "jobs") => self.jobs.reconcile(handle, &object),

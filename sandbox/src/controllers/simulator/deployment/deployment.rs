@@ -7,14 +7,12 @@ use super::rollout::{Share, Strategy, bound, step};
 use super::status;
 use crate::api::{DeleteOptions, Handle};
 use crate::controllers::simulator::object::{
-    REVISION, controller_reference, deployments, fnv, is_controlled_by, number, pods, replica_sets,
-    revision,
+    REVISION, controller_reference, deployments, hash_name, is_controlled_by, number, pods,
+    replica_sets, revision,
 };
 use crate::meta;
 
 const HASH: &str = "pod-template-hash";
-/// Letters of a hash: no vowels, so that no words appear.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Moves a Deployment one step forward and reports its status. Returns the time until the next one.
 pub(in crate::controllers::simulator) fn reconcile(
@@ -82,14 +80,7 @@ fn hash(template: &Value, collisions: i64) -> String {
             String::new()
         }
     );
-    let mut hash = fnv(&text);
-    let mut name = String::new();
-    for _ in 0..10 {
-        let at = usize::try_from(hash % 27).unwrap_or_default();
-        name.extend(LETTERS.get(at).copied().map(char::from));
-        hash /= 27;
-    }
-    name
+    hash_name(&text)
 }
 
 fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc<Value>> {
