@@ -74,7 +74,7 @@
 //! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets, StatefulSets, Jobs, CronJobs and Pods run, but no DaemonSets and ReplicationControllers.
+//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run.
 //!
 //! # Authentication and authorization
 //!
@@ -100,6 +100,7 @@
 //! | [`token`](Builder::token) | the administrator's only | accepts a bearer token of a user |
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
 //! | [`simulator`](Builder::simulator) | off | lets workloads and their Pods run, with a node `sandbox` |
+//! | [`nodes`](Builder::nodes) | 1 | nodes of the simulator |
 //! | [`cbor`](Builder::cbor) | off | serves CBOR |
 //! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |
 //! | [`request_log`](Builder::request_log) | 16 384 | requests that are kept for [`Sandbox::requests`] |

@@ -25,3 +25,11 @@ pub(crate) use invocation::{ClientEnds, start};
 pub use pods::Pods;
 pub use rules::PodRule;
 pub(crate) use rules::{Applied, Behaviour};
+
+/// The number of a simulated node: 1 for `sandbox`, 2 for `sandbox-2`, and so on. `None` for any other node.
+pub(crate) fn node_number(name: &str) -> Option<u32> {
+    match name.strip_prefix("sandbox")? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse().ok(),
+    }
+}

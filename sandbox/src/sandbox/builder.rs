@@ -30,6 +30,7 @@ pub struct Builder {
     tokens: BTreeMap<String, User>,
     authorization: Mode,
     simulator: bool,
+    nodes: u32,
     cbor: bool,
     history: usize,
     requests: usize,
@@ -65,6 +66,7 @@ impl Default for Builder {
             tokens: BTreeMap::new(),
             authorization: Mode::AlwaysAllow,
             simulator: false,
+            nodes: 1,
             cbor: false,
             history: 16_384,
             requests: 16_384,
@@ -120,6 +122,12 @@ impl Builder {
     /// Turns the simulator on or off: workloads and their Pods run as if there were controllers and a node. Default: off.
     pub fn simulator(mut self, on: bool) -> Self {
         self.simulator = on;
+        self
+    }
+
+    /// Sets how many nodes the simulator has: `sandbox`, `sandbox-2`, and so on. Default: 1, which is also the least.
+    pub fn nodes(mut self, count: u32) -> Self {
+        self.nodes = count;
         self
     }
 
@@ -193,7 +201,7 @@ impl Builder {
         let collector = Collector::new(Handle::new(&core, "garbage-collector"));
         core.spawn(collector.run());
         if self.simulator {
-            core.spawn(Simulator::new(&core).run());
+            core.spawn(Simulator::new(&core, self.nodes).run());
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

@@ -3,20 +3,24 @@
 //!
 //! It simulates the following, and nothing else:
 //!
-//! - A node `sandbox` exists and is ready.
+//! - A node `sandbox` exists and is ready, and as many others as [`Builder::nodes`](crate::Builder::nodes) asks for.
 //! - A Deployment creates ReplicaSets with the label `pod-template-hash`. It rolls over to a new one when its template
 //!   changes (`RollingUpdate` with both bounds, or `Recreate`), scales, keeps `revisionHistoryLimit` old ones, and
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
 //!   `ProgressDeadlineExceeded`. A paused Deployment scales and does not roll.
-//! - A ReplicaSet creates and deletes Pods until their number is right.
+//! - A ReplicaSet creates and deletes Pods until their number is right. So does a ReplicationController.
 //! - A StatefulSet creates its Pods and their claims in order or in parallel, rolls out changes with a partition or on
 //!   deletion, keeps ControllerRevisions, and deletes claims as its retention policy says.
+//! - A DaemonSet has a Pod on each node that its template selects and whose taints it tolerates. It rolls out changes with
+//!   both bounds, or on deletion.
 //! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
 //! - A CronJob starts a Job at each time of its schedule, which follows the clock of the sandbox. Time zones
 //!   come from the database of the machine.
 //! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
 //!   volume. A Pod waits for its claims.
-//! - A Pod is bound to the node, starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
+//! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
+//!   fewest Pods. Resources, other affinities and priorities make no difference.
+//! - A Pod starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
@@ -35,11 +39,12 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `simulator.rs` | the queue of objects to reconcile |
-//! | `node.rs`, `scheduler.rs` | the node, and how Pods get to it |
+//! | `node.rs`, `scheduler.rs` | the nodes, and how Pods get to them |
 //! | `kubelet/` | Pods and their containers |
 //! | `pod_control.rs` | what all controllers of Pods do alike |
-//! | `replica_set.rs` | ReplicaSets |
+//! | `replica_set.rs` | ReplicaSets and ReplicationControllers |
 //! | `deployment/` | Deployments |
+//! | `daemon_set.rs` | DaemonSets |
 //! | `stateful_set/` | StatefulSets |
 //! | `history.rs` | ControllerRevisions |
 //! | `job/` | Jobs |
@@ -50,6 +55,7 @@
 
 mod conditions;
 mod cron_job;
+mod daemon_set;
 mod deployment;
 mod events;
 mod history;

@@ -34,6 +34,18 @@ pub(super) fn stateful_sets() -> GroupResource {
     GroupResource::new("apps", "statefulsets")
 }
 
+pub(super) fn daemon_sets() -> GroupResource {
+    GroupResource::new("apps", "daemonsets")
+}
+
+pub(super) fn replication_controllers() -> GroupResource {
+    GroupResource::new("", "replicationcontrollers")
+}
+
+pub(super) fn nodes() -> GroupResource {
+    GroupResource::new("", "nodes")
+}
+
 pub(super) fn claims() -> GroupResource {
     GroupResource::new("", "persistentvolumeclaims")
 }

@@ -2,30 +2,32 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::object::{is_true, number, replica_sets, set_count};
+use super::object::{controller_reference, is_true, number, resource_of, set_count, update};
 use super::pod_control;
 use crate::api::Handle;
 use crate::builtin::selects;
 use crate::meta;
 
-const COMPONENT: &str = "replicaset-controller";
-
-/// Creates or deletes Pods and reports counts. Returns the time until the next one.
+/// Creates or deletes the Pods of a ReplicaSet or a ReplicationController, and reports counts. Returns the time until the next one.
 pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
+    let component = match set["kind"] == "ReplicaSet" {
+        true => "replicaset-controller",
+        false => "replication-controller",
+    };
     if !meta::is_deleting(set) {
         let mut live = pod_control::controlled(handle, set);
         live.retain(|pod| pod_control::is_active(pod));
         let wanted = usize::try_from(number(set, "/spec/replicas")).unwrap_or_default();
         for _ in live.len()..wanted {
             let pod = pod_control::from_template(set, &set["spec"]["template"]);
-            if pod_control::create(handle, set, COMPONENT, pod).is_err() {
+            if pod_control::create(handle, set, component, pod).is_err() {
                 break;
             }
         }
         if live.len() > wanted {
             live.sort_by_cached_key(|pod| pod_control::by_use(pod));
             for pod in live.split_off(wanted) {
-                pod_control::delete(handle, set, COMPONENT, &pod);
+                pod_control::delete(handle, set, component, &pod);
             }
         }
     }
@@ -33,7 +35,6 @@ pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
 }
 
 fn report(handle: &Handle, set: &Value) -> Option<Duration> {
-    let (namespace, name) = (meta::text(set, "namespace"), meta::name(set));
     let now = handle.core().clock.now();
     let minimum = number(set, "/spec/minReadySeconds");
     let template = set.pointer("/spec/template/metadata/labels");
@@ -57,11 +58,8 @@ fn report(handle: &Handle, set: &Value) -> Option<Duration> {
         }
     }
     let generation = set["metadata"]["generation"].clone();
-    let uid = meta::uid(set);
-    let changed = handle.update(&replica_sets(), Some(namespace), name, "status", |set| {
-        if meta::uid(set) != uid {
-            return;
-        }
+    let resource = resource_of(handle, &controller_reference(set))?;
+    update(handle, &resource, set, "status", |set| {
         let status = &mut set["status"];
         if !status.is_object() {
             *status = json!({});
@@ -73,8 +71,5 @@ fn report(handle: &Handle, set: &Value) -> Option<Duration> {
         set_count(status, "availableReplicas", available);
         status["observedGeneration"] = generation.clone();
     });
-    if let Err(error) = changed {
-        tracing::debug!(%namespace, %name, %error, "the simulator cannot write the status of the ReplicaSet");
-    }
     soonest
 }

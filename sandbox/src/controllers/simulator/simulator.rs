@@ -8,12 +8,14 @@ use tokio::time::Instant;
 use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
-use super::node::{self, NODE};
+use super::node;
 use super::object::{
-    claims, controller, cron_jobs, deployments, jobs, pods, replica_sets, resource_of,
-    stateful_sets,
+    claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
+    replication_controllers, resource_of, stateful_sets,
 };
-use super::{MANAGER, cron_job, deployment, replica_set, scheduler, stateful_set, volumes};
+use super::{
+    MANAGER, cron_job, daemon_set, deployment, replica_set, scheduler, stateful_set, volumes,
+};
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
 use crate::core::Core;
@@ -30,6 +32,7 @@ pub(crate) struct Simulator {
     later: BTreeMap<(Instant, u64), ObjectKey>,
     planned: BTreeMap<ObjectKey, (Instant, u64)>,
     number: u64,
+    nodes: u32,
     kubelet: Kubelet,
     jobs: Jobs,
 }
@@ -48,7 +51,9 @@ impl Simulator {
         vec![
             deployments(),
             replica_sets(),
+            replication_controllers(),
             stateful_sets(),
+            daemon_sets(),
             jobs(),
             cron_jobs(),
             pods(),
@@ -59,11 +64,12 @@ impl Simulator {
     /// The kinds whose changes are a reason to look at an object.
     fn followed() -> Vec<GroupResource> {
         let mut followed = Self::kinds();
-        followed.push(events());
+        followed.extend([events(), nodes()]);
         followed
     }
 
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
+    /// A simulator with this many nodes.
+    pub(crate) fn new(core: &Arc<Core>, nodes: u32) -> Self {
         let handle = Handle::new(core, MANAGER);
         Self {
             feed: Feed::new(&handle, Some(Self::followed())),
@@ -73,6 +79,7 @@ impl Simulator {
             later: BTreeMap::new(),
             planned: BTreeMap::new(),
             number: 0,
+            nodes,
             kubelet: Kubelet::default(),
             jobs: Jobs::default(),
         }
@@ -80,7 +87,7 @@ impl Simulator {
 
     /// Works until the future is dropped.
     pub(crate) async fn run(mut self) {
-        node::create(&self.handle);
+        node::create(&self.handle, self.nodes);
         let mut rules = self.handle.core().containers.rules.changes();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
@@ -118,6 +125,8 @@ impl Simulator {
                     self.enqueue_owner(&object);
                     if resource == claims() {
                         self.enqueue_users(&object);
+                    } else if resource == nodes() {
+                        self.enqueue_for_nodes();
                     }
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
@@ -136,6 +145,9 @@ impl Simulator {
                     } else if resource == jobs() {
                         self.jobs.forget(uid);
                         job::release(&self.handle, &object);
+                    }
+                    if resource == nodes() {
+                        self.enqueue_for_nodes();
                     }
                     self.cancel(&ObjectKey::of(resource, &object));
                 }
@@ -168,6 +180,16 @@ impl Simulator {
             .list(&pods(), Some(meta::text(claim, "namespace")))
         {
             if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
+                self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
+    }
+
+    /// Enqueues what depends on the nodes: DaemonSets, and Pods without a node.
+    fn enqueue_for_nodes(&mut self) {
+        self.enqueue_all(&daemon_sets());
+        for pod in self.handle.list(&pods(), None) {
+            if pod["spec"]["nodeName"].is_null() {
                 self.enqueue(ObjectKey::of(pods(), &pod));
             }
         }
@@ -233,6 +255,8 @@ impl Simulator {
             ("", "pods") => self.reconcile_pod(&object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
+            ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
+            ("apps", "daemonsets") => daemon_set::reconcile(handle, &object),
             ("", "persistentvolumeclaims") => volumes::bind(handle, &object),
             ("apps", "statefulsets") => stateful_set::reconcile(handle, &object),
             ("apps", "replicasets") => replica_set::reconcile(handle, &object),
@@ -251,7 +275,7 @@ impl Simulator {
                 scheduler::schedule(&self.handle, pod);
                 None
             }
-            NODE => self.kubelet.reconcile(&self.handle, pod),
+            node if node::is_simulated(node) => self.kubelet.reconcile(&self.handle, pod),
             // The Pod is bound to another node.
             _ => None,
         }

@@ -233,3 +233,37 @@ async fn nothing_is_written_after_the_roll_out_is_complete() {
     world.pass(3_000).await;
     assert_eq!(world.handle.version(), version);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replication_controller_keeps_the_number_of_its_pods() {
+    let world = World::new();
+    let labels = json!({"app": "old"});
+    let controllers = super::object::replication_controllers();
+    let object = json!({
+        "metadata": {"name": "old", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": labels, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+        }},
+    });
+    world.handle.create(&controllers, object).unwrap();
+    world.pass(5).await;
+    let get = || {
+        world
+            .handle
+            .get(&controllers, Some("default"), "old")
+            .unwrap()
+    };
+    let status = json!({
+        "replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+        "observedGeneration": 1,
+    });
+    assert_eq!(get()["status"], status);
+    let scale = |object: &mut Value| object["spec"]["replicas"] = json!(1);
+    let changed = world
+        .handle
+        .update(&controllers, Some("default"), "old", "", scale);
+    changed.unwrap();
+    world.pass(5).await;
+    assert_eq!(world.pods(), running("nginx:1", 1));
+}

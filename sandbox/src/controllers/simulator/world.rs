@@ -18,7 +18,12 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> Self {
-        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+        Self::with_nodes(1)
+    }
+
+    pub(super) fn with_nodes(count: u32) -> Self {
+        let sandbox = Sandbox::builder().seed(1).simulator(true).nodes(count);
+        let sandbox = sandbox.build().unwrap();
         Self {
             handle: Handle::new(sandbox.core(), "test"),
             sandbox,

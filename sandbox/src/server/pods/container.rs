@@ -2,11 +2,9 @@ use serde_json::Value;
 
 use super::PodRequest;
 use crate::error::ApiError;
+use crate::pods::node_number;
 use crate::registry::GroupResource;
 use crate::store::Key;
-
-/// The node whose containers are simulated.
-const SIMULATED_NODE: &str = "sandbox";
 
 impl PodRequest<'_> {
     /// The container of the request.
@@ -56,7 +54,7 @@ impl PodRequest<'_> {
         if self.core.store.get(&nodes, &Key::new(None, node)).is_none() {
             return Err(ApiError::not_found(&nodes, node));
         }
-        if node != SIMULATED_NODE {
+        if node_number(node).is_none() {
             return Err(ApiError::not_implemented(format_args!(
                 "logs and processes of Pods on nodes that it does not simulate, such as {node}"
             )));

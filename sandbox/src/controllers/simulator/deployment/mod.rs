@@ -11,3 +11,4 @@ mod rollout;
 mod status;
 
 pub(super) use deployment::reconcile;
+pub(super) use rollout::bound;

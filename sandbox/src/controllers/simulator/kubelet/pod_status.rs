@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::Handle;
 use crate::controllers::simulator::conditions::{self, Condition};
-use crate::controllers::simulator::node::HOST_ADDRESS;
+use crate::controllers::simulator::node;
 use crate::controllers::simulator::object::{pods, update};
 use crate::meta;
 use crate::pods::LogStream;
@@ -72,10 +72,10 @@ pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl F
             }
             (json!({"waiting": state}), false)
         });
+        started(pod, &now);
         let status = &mut pod["status"];
         status["phase"] = json!("Pending");
         status["containerStatuses"] = containers;
-        started(status, &now);
         condition(status, "Initialized", true, "", &now);
         unready(status, "ContainersNotReady", &now);
     });
@@ -92,12 +92,12 @@ pub(super) fn running(handle: &Handle, pod: &Value, ready: bool) {
             let started = started.unwrap_or_else(|| json!(now));
             (json!({"running": {"startedAt": started}}), ready)
         });
+        started(pod, &now);
         let status = &mut pod["status"];
         status["phase"] = json!("Running");
         status["containerStatuses"] = containers;
         status["podIP"] = json!(address);
         status["podIPs"] = json!([{"ip": address}]);
-        started(status, &now);
         for kind in ["Initialized", "PodReadyToStartContainers"] {
             condition(status, kind, true, "", &now);
         }
@@ -215,8 +215,11 @@ fn printed(time: Duration) -> String {
     }
 }
 
-fn started(status: &mut Value, now: &str) {
-    status["hostIP"] = json!(HOST_ADDRESS);
+fn started(pod: &mut Value, now: &str) {
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    let address = node::address(node);
+    let status = &mut pod["status"];
+    status["hostIP"] = json!(address);
     if status.get("startTime").is_none() {
         status["startTime"] = json!(now);
     }
