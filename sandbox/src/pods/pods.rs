@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tokio::io::DuplexStream;
 
-use super::{Containers, Invocation, LogStream, PodRule};
+use super::{Containers, Invocation, LogStream, PodRule, node_number};
 use crate::clock::Clock;
 use crate::meta;
 use crate::registry::GroupResource;
@@ -62,6 +62,30 @@ impl<'a> Pods<'a> {
     /// Selects every Pod for a rule.
     pub fn all(&self) -> PodRule<'a> {
         PodRule::new(&self.containers.rules, None)
+    }
+
+    /// Stops a node of the simulator, as if its machine were cut off: its Pods stay as they are, and nobody starts or ends containers
+    /// there. What follows is what the controllers of a cluster do: after 50 s the node is no longer ready and its Pods are
+    /// marked as not ready, and after 5 min more, or as long as they tolerate it, they are deleted. Their objects stay until the
+    /// node is back. Returns whether the node exists.
+    pub fn stop_node(&self, name: &str) -> bool {
+        let exists = self.has_node(name);
+        if exists {
+            self.containers.rules.stop_node(name);
+        }
+        exists
+    }
+
+    /// Starts a node that has stopped. Returns whether the node exists.
+    pub fn start_node(&self, name: &str) -> bool {
+        self.containers.rules.start_node(name);
+        self.has_node(name)
+    }
+
+    fn has_node(&self, name: &str) -> bool {
+        let nodes = GroupResource::new("", "nodes");
+        let found = self.store.get(&nodes, &Key::new(None, name));
+        node_number(name).is_some() && found.is_some()
     }
 
     /// Registers a program that every container can execute. The client must call it exactly by `name`, which may

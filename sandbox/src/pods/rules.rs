@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,7 +21,7 @@ pub(crate) enum Behaviour {
     Exit { code: i32, after: Duration },
 }
 
-/// The rules of a sandbox: at most one for each selection, the latest last.
+/// The rules of a sandbox, at most one for each selection, and the nodes that do not run.
 pub(crate) struct Rules {
     state: Mutex<State>,
     /// Notified of every change.
@@ -29,8 +30,11 @@ pub(crate) struct Rules {
 
 #[derive(Default)]
 struct State {
+    /// The latest last.
     rules: Vec<Rule>,
     number: u64,
+    /// The nodes that have stopped, and when.
+    stopped: BTreeMap<String, Instant>,
 }
 
 struct Rule {
@@ -112,6 +116,26 @@ impl Rules {
             });
         }
         None
+    }
+
+    pub(super) fn stop_node(&self, name: &str) {
+        let mut state = self.state.lock();
+        state
+            .stopped
+            .entry(name.to_owned())
+            .or_insert_with(Instant::now);
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    pub(super) fn start_node(&self, name: &str) {
+        self.state.lock().stopped.remove(name);
+        self.changed.send_replace(());
+    }
+
+    /// When a node stopped; `None` if it runs.
+    pub(crate) fn stopped_since(&self, node: &str) -> Option<Instant> {
+        self.state.lock().stopped.get(node).copied()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<()> {

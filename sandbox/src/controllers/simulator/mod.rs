@@ -16,6 +16,9 @@
 //! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
 //! - A CronJob starts a Job at each time of its schedule, which follows the clock of the sandbox. Time zones
 //!   come from the database of the machine.
+//! - [`Pods::stop_node`](crate::Pods::stop_node) stops a node. After 50 s it is marked and tainted, and after 5 min more, or as long as
+//!   they tolerate it, its Pods are deleted. They end when the node is back.
+//! - A Service of the type `LoadBalancer` without a class gets an address. There are no endpoints.
 //! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
 //!   volume. A Pod waits for its claims.
 //! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
@@ -40,6 +43,7 @@
 //! | --- | --- |
 //! | `simulator.rs` | the queue of objects to reconcile |
 //! | `node.rs`, `scheduler.rs` | the nodes, and how Pods get to them |
+//! | `node_lifecycle.rs` | nodes that stop |
 //! | `kubelet/` | Pods and their containers |
 //! | `pod_control.rs` | what all controllers of Pods do alike |
 //! | `replica_set.rs` | ReplicaSets and ReplicationControllers |
@@ -49,6 +53,7 @@
 //! | `history.rs` | ControllerRevisions |
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
+//! | `load_balancer.rs` | Services |
 //! | `volumes.rs` | PersistentVolumeClaims |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
@@ -61,7 +66,9 @@ mod events;
 mod history;
 mod job;
 mod kubelet;
+mod load_balancer;
 mod node;
+mod node_lifecycle;
 mod object;
 mod pod_control;
 mod replica_set;

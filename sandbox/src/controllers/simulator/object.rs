@@ -46,6 +46,10 @@ pub(super) fn nodes() -> GroupResource {
     GroupResource::new("", "nodes")
 }
 
+pub(super) fn services() -> GroupResource {
+    GroupResource::new("", "services")
+}
+
 pub(super) fn claims() -> GroupResource {
     GroupResource::new("", "persistentvolumeclaims")
 }

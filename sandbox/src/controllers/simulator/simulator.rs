@@ -11,10 +11,11 @@ use super::kubelet::Kubelet;
 use super::node;
 use super::object::{
     claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
-    replication_controllers, resource_of, stateful_sets,
+    replication_controllers, resource_of, services, stateful_sets,
 };
 use super::{
-    MANAGER, cron_job, daemon_set, deployment, replica_set, scheduler, stateful_set, volumes,
+    MANAGER, cron_job, daemon_set, deployment, load_balancer, node_lifecycle, replica_set,
+    scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
@@ -58,6 +59,7 @@ impl Simulator {
             cron_jobs(),
             pods(),
             claims(),
+            services(),
         ]
     }
 
@@ -103,7 +105,10 @@ impl Simulator {
                 biased;
                 events = self.feed.next() => self.handle_events(events),
                 // The sender lives as long as the core.
-                _ = rules.changed() => self.enqueue_all(&pods()),
+                _ = rules.changed() => {
+                    self.enqueue_all(&nodes());
+                    self.enqueue_all(&pods());
+                }
                 () = wake => self.enqueue_due(),
             }
             while let Some(item) = self.queue.pop_front() {
@@ -202,7 +207,7 @@ impl Simulator {
     }
 
     fn find(&self, item: &ObjectKey) -> Option<Arc<Value>> {
-        let namespace = Some(item.namespace.as_str());
+        let namespace = Some(item.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         self.handle.get(&item.resource, namespace, &item.name)
     }
 
@@ -253,6 +258,8 @@ impl Simulator {
             item.resource.resource.as_str(),
         ) {
             ("", "pods") => self.reconcile_pod(&object),
+            ("", "nodes") => node_lifecycle::reconcile(handle, &object),
+            ("", "services") => load_balancer::balance(handle, &object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
@@ -269,7 +276,10 @@ impl Simulator {
     fn reconcile_pod(&mut self, pod: &Value) -> Option<Duration> {
         job::release_orphan(&self.handle, pod);
         let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
+        let rules = &self.handle.core().containers.rules;
         match node.unwrap_or_default() {
+            // Nobody is there to start or to end containers.
+            node if rules.stopped_since(node).is_some() => None,
             _ if meta::is_deleting(pod) => self.kubelet.end(&self.handle, pod),
             "" => {
                 scheduler::schedule(&self.handle, pod);
