@@ -12,8 +12,9 @@ use crate::api::{DeleteOptions, Handle};
 use crate::meta;
 use crate::registry::GroupResource;
 
-/// The label with the revision of a Pod, and with the hash of a ControllerRevision.
+/// The label with the revision of a Pod; of a DaemonSet also the one with the hash of a ControllerRevision.
 pub(super) const REVISION_LABEL: &str = "controller-revision-hash";
+const HASH_LABEL: &str = "controller.kubernetes.io/hash";
 
 fn revisions() -> GroupResource {
     GroupResource::new("apps", "controllerrevisions")
@@ -56,7 +57,11 @@ pub(super) fn latest(
     let namespace = meta::text(owner, "namespace");
     let name = format!("{}-{hash}", meta::name(owner));
     let mut labels = owner["spec"]["template"]["metadata"]["labels"].clone();
-    labels[REVISION_LABEL] = json!(hash);
+    let label = match owner["kind"] == "DaemonSet" {
+        true => REVISION_LABEL,
+        false => HASH_LABEL,
+    };
+    labels[label] = json!(hash);
     let revision = json!({
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
@@ -103,8 +108,9 @@ pub(super) fn template(revision: &Value) -> Value {
 
 /// The hash in the name of a revision.
 pub(super) fn hash(revision: &Value) -> &str {
-    let hash = &revision["metadata"]["labels"][REVISION_LABEL];
-    hash.as_str().unwrap_or_default()
+    let labels = &revision["metadata"]["labels"];
+    let hash = labels[REVISION_LABEL].as_str();
+    hash.or(labels[HASH_LABEL].as_str()).unwrap_or_default()
 }
 
 /// Deletes the oldest revisions beyond the limit of the workload, of those that are not `live`.

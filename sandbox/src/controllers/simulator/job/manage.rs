@@ -130,12 +130,22 @@ impl Step<'_> {
                 .filter(|pod| meta::is_deleting(pod) && !pod_control::has_ended(pod));
             taken.extend(going.filter_map(|p| pod::index(p)));
         }
-        let failed = self.failed_indexes.as_ref();
-        (0..number(self.spec, "/completions"))
-            .filter(|index| !taken.contains(index) && !self.succeeded_indexes.contains(*index))
-            .filter(|index| failed.is_none_or(|failed| !failed.contains(*index)))
-            .take(limit)
-            .collect()
+        let end = number(self.spec, "/completions");
+        let failed = self.failed_indexes.clone().unwrap_or_default();
+        let mut pending = Vec::new();
+        let mut index = 0;
+        while pending.len() < limit {
+            let next = failed.first_missing(self.succeeded_indexes.first_missing(index));
+            if next >= end {
+                break;
+            }
+            let free = next == index && !taken.contains(&next);
+            if free {
+                pending.push(next);
+            }
+            index = if next == index { index + 1 } else { next };
+        }
+        pending
     }
 
     /// Active Pods that the Job does not need: those without an index that it has, all but one of an index, and those that are

@@ -52,11 +52,20 @@ pub(super) fn cannot_be_pulled(image: &str) -> bool {
     host == "invalid" || host.ends_with(".invalid")
 }
 
+/// Changes the status of a Pod that has not ended.
+fn write(handle: &Handle, pod: &Value, mut change: impl FnMut(&mut Value)) {
+    update(handle, &pods(), pod, "status", |pod| {
+        if !is_terminal(pod) {
+            change(pod);
+        }
+    });
+}
+
 /// Reports that no container runs yet. `broken` tells which images cannot be pulled.
 pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl Fn(&str) -> bool) {
     let now = handle.core().clock.timestamp();
     let creating = reason == "ContainerCreating";
-    update(handle, &pods(), pod, "status", |pod| {
+    write(handle, pod, |pod| {
         let containers = statuses(pod, |_, image| {
             let blamed = creating || broken(image);
             let mut state = json!({"reason": if blamed { reason } else { "ContainerCreating" }});
@@ -86,7 +95,7 @@ pub(super) fn running(handle: &Handle, pod: &Value, ready: bool) {
     let now = handle.core().clock.timestamp();
     let address = address(meta::uid(pod));
     begin_logs(handle, pod);
-    update(handle, &pods(), pod, "status", |pod| {
+    write(handle, pod, |pod| {
         let containers = statuses(pod, |old, _| {
             let started = old.pointer("/state/running/startedAt").cloned();
             let started = started.unwrap_or_else(|| json!(now));
@@ -115,7 +124,7 @@ pub(super) fn running(handle: &Handle, pod: &Value, ready: bool) {
 pub(super) fn restarting(handle: &Handle, pod: &Value, exit: Exit, back_off: Option<Duration>) {
     let now = handle.core().clock.timestamp();
     let place = format!("{}_{}", meta::name(pod), meta::text(pod, "namespace"));
-    update(handle, &pods(), pod, "status", |pod| {
+    write(handle, pod, |pod| {
         let uid = meta::uid(pod).to_owned();
         let containers = containers(pod, |old, status| {
             let terminated = terminated(old, exit, &now);
@@ -143,7 +152,7 @@ pub(super) fn restarting(handle: &Handle, pod: &Value, exit: Exit, back_off: Opt
 /// Counts a new start of the containers.
 pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit) {
     let now = handle.core().clock.timestamp();
-    update(handle, &pods(), pod, "status", |pod| {
+    write(handle, pod, |pod| {
         let containers = containers(pod, |old, status| {
             let count = old["restartCount"].as_i64().unwrap_or_default() + 1;
             status["restartCount"] = json!(count);
@@ -157,7 +166,7 @@ pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit) {
 /// Reports that the containers exited and do not start again: the Pod has ended.
 pub(super) fn exited(handle: &Handle, pod: &Value, exit: Exit) {
     let now = handle.core().clock.timestamp();
-    update(handle, &pods(), pod, "status", |pod| {
+    write(handle, pod, |pod| {
         let containers = containers(pod, |old, status| {
             status["state"] = json!({"terminated": terminated(old, exit, &now)});
             status["ready"] = json!(false);

@@ -37,7 +37,6 @@ pub(super) fn make(set: &Value, revision: &Value, ordinal: i64) -> Value {
     let mut pod = from_template(set, &history::template(revision));
     let name = name(set, ordinal);
     if let Some(metadata) = meta::fields(&mut pod) {
-        metadata.remove("generateName");
         let labels = metadata.entry("labels").or_insert_with(|| json!({}));
         labels[NAME] = json!(name);
         labels[INDEX] = json!(ordinal.to_string());
