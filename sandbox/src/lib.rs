@@ -75,7 +75,7 @@
 //! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets and Pods run, but no StatefulSets, DaemonSets, Jobs, CronJobs and ReplicationControllers.
+//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run.
 //!
 //! # Authentication and authorization
 //!
@@ -108,12 +108,14 @@
 //! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
 //! | [`audit`](Builder::audit) | none | logs each request, in the format of kube-apiserver's audit log |
 //! | [`controls_over_http`](Builder::controls_over_http) | off | serves faults, snapshots and recorded requests to clients in any language |
-//! | [`simulator`](Builder::simulator) | off | lets Deployments, ReplicaSets and Pods run, with a node `sandbox` |
+//! | [`simulator`](Builder::simulator) | off | lets workloads and their Pods run, with a node `sandbox` |
+//! | [`nodes`](Builder::nodes) | 1 | nodes of the simulator |
 //! | [`cbor`](Builder::cbor) | off | serves CBOR |
 //! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |
 //! | [`request_log`](Builder::request_log) | 16 384 | requests that are kept for [`Sandbox::requests`] |
 //!
-//! With the simulator on, [`Sandbox::pods`] defines the programs, ports and logs of containers.
+//! With the simulator on, [`Sandbox::pods`] sets rules for Pods (they fail, never become ready, …), and defines the programs, ports and
+//! logs of containers.
 //!
 //! # Map of the modules
 //!
@@ -166,7 +168,7 @@ mod store;
 mod table;
 
 pub use fault::{Answer, Faults, RequestMatcher};
-pub use pods::{Invocation, Pods};
+pub use pods::{Invocation, PodRule, Pods};
 pub use record::RecordedRequest;
 pub use sandbox::{BuildError, Builder, Sandbox, Snapshot};
 pub use server::{HttpsOptions, HttpsServer};

@@ -6,7 +6,7 @@
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
 //!   process, to try things out; feature `dev`) and `crd` (checks and prints the definitions of the operator's kinds). In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
-//!   give them. Deployments, ReplicaSets and Pods run there, simulated; StatefulSets, DaemonSets, Jobs and CronJobs do not.
+//!   give them. Workloads and their Pods run there, simulated.
 //!   [`Operator::main_with`] adds the program's own flags, and [`Operator::subcommands`] its own subcommands. Every flag is also an environment variable and a
 //!   name in the file of `--config`. The flag has priority, then the variable (`WEBSITE_METRICS_ADDRESS` for the
 //!   operator `website`), the file, the program's default and the framework's default.

@@ -1,7 +1,7 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use pilothouse_sandbox::{BuildError, Builder, Faults, RecordedRequest, Sandbox};
+use pilothouse_sandbox::{BuildError, Builder, Faults, Pods, RecordedRequest, Sandbox};
 use tokio::time::Instant;
 
 use crate::{
@@ -35,9 +35,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster with a fixed seed, in which Deployments, ReplicaSets and Pods become ready.
-    ///
-    /// StatefulSets, DaemonSets, Jobs and other workloads are only stored: a test writes their status itself.
+    /// Starts a cluster with a fixed seed, in which workloads run: the Pods of Deployments, StatefulSets and DaemonSets become ready,
+    /// Jobs complete, CronJobs start Jobs, and claims are bound. [`pods`](Self::pods) says what goes wrong.
     ///
     /// # Errors
     /// [`BuildError`] outside of a tokio runtime.
@@ -86,6 +85,26 @@ impl Cluster {
     /// The faults that the server injects.
     pub fn faults(&self) -> &Faults {
         self.sandbox.faults()
+    }
+
+    /// The rules for Pods: which fail, when, and how.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use pilothouse::testing::Cluster;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cluster = Cluster::start()?;
+    /// // The first Pod of the Job `backup` fails after a minute.
+    /// cluster.pods().of("backup").times(1).fail_after(Duration::from_secs(60));
+    /// // The Pods of the StatefulSet `db` never become ready.
+    /// cluster.pods().of("db").never_ready();
+    /// # Ok(()) }
+    /// ```
+    pub fn pods(&self) -> Pods<'_> {
+        self.sandbox.pods()
     }
 
     /// The requests answered since the last [`forget_requests`](Self::forget_requests), oldest first.

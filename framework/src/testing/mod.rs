@@ -20,6 +20,7 @@
 //! * [`Cluster::until`] and similar methods wait for a condition. If it does not hold in time, the error says what was awaited
 //!   and what was seen last.
 //! * [`Cluster::faults`] drops and delays watches, forgets history, answers errors and loses answers.
+//! * [`Cluster::pods`] lets Pods fail, crash again and again, never become ready, or lose their node.
 //! * [`Offline`] runs a reconciler without any server: objects in, writes out.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
 //! * [`Cluster::requests`] lists the requests that the server answered.
@@ -36,4 +37,6 @@ mod offline;
 pub use cluster::{Cluster, TimedOut};
 pub use offline::{Offline, Sent};
 
-pub use pilothouse_sandbox::{Answer, Builder, Faults, RecordedRequest, RequestMatcher, Sandbox};
+pub use pilothouse_sandbox::{
+    Answer, Builder, Faults, PodRule, Pods, RecordedRequest, RequestMatcher, Sandbox,
+};

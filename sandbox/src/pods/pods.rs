@@ -2,13 +2,14 @@ use std::sync::Arc;
 
 use tokio::io::DuplexStream;
 
-use super::{Containers, Invocation, LogStream};
+use super::{Containers, Invocation, LogStream, PodRule, node_number};
 use crate::clock::Clock;
 use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::{Key, Store};
 
-/// Defines what the containers of simulated Pods do.
+/// Defines what the containers of simulated Pods do: [rules](Self::of) for their life, and [programs](Self::program), ports and
+/// logs.
 ///
 /// ```
 /// # use pilothouse_sandbox::Sandbox;
@@ -38,6 +39,53 @@ impl<'a> Pods<'a> {
             store,
             containers,
         }
+    }
+
+    /// Selects the Pods of a workload for a rule: every Pod with an owner of this name, such as a Deployment, a Job or a custom
+    /// resource, directly or over other owners; and a Pod of this name.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use pilothouse_sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = Sandbox::builder().simulator(true).build()?;
+    /// // The first two Pods of the Job `backup` fail after a minute, the third one succeeds.
+    /// sandbox.pods().of("backup").times(2).fail_after(Duration::from_secs(60));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of(&self, workload: impl Into<String>) -> PodRule<'a> {
+        PodRule::new(&self.containers.rules, Some(workload.into()))
+    }
+
+    /// Selects every Pod for a rule.
+    pub fn all(&self) -> PodRule<'a> {
+        PodRule::new(&self.containers.rules, None)
+    }
+
+    /// Stops a node of the simulator, as if its machine were cut off: its Pods stay as they are, and nobody starts or ends containers
+    /// there. What follows is what the controllers of a cluster do: after 50 s the node is no longer ready and its Pods are
+    /// marked as not ready, and after 5 min more, or as long as they tolerate it, they are deleted. Their objects stay until the
+    /// node is back. Returns whether the node exists.
+    pub fn stop_node(&self, name: &str) -> bool {
+        let exists = self.has_node(name);
+        if exists {
+            self.containers.rules.stop_node(name);
+        }
+        exists
+    }
+
+    /// Starts a node that has stopped. Returns whether the node exists.
+    pub fn start_node(&self, name: &str) -> bool {
+        self.containers.rules.start_node(name);
+        self.has_node(name)
+    }
+
+    fn has_node(&self, name: &str) -> bool {
+        let nodes = GroupResource::new("", "nodes");
+        let found = self.store.get(&nodes, &Key::new(None, name));
+        node_number(name).is_some() && found.is_some()
     }
 
     /// Registers a program that every container can execute. The client must call it exactly by `name`, which may

@@ -32,6 +32,7 @@ pub struct Builder {
     authorization: Mode,
     controllers: bool,
     simulator: bool,
+    nodes: u32,
     cbor: bool,
     controls_over_http: bool,
     history: usize,
@@ -70,6 +71,7 @@ impl Default for Builder {
             authorization: Mode::AlwaysAllow,
             controllers: true,
             simulator: false,
+            nodes: 1,
             cbor: false,
             controls_over_http: false,
             history: 16_384,
@@ -132,9 +134,15 @@ impl Builder {
         self
     }
 
-    /// Turns the simulator on or off: Deployments, ReplicaSets and Pods run as if there were a node. Default: off.
+    /// Turns the simulator on or off: workloads and their Pods run as if there were controllers and a node. Default: off.
     pub fn simulator(mut self, on: bool) -> Self {
         self.simulator = on;
+        self
+    }
+
+    /// Sets how many nodes the simulator has: `sandbox`, `sandbox-2`, and so on. Default: 1, which is also the least.
+    pub fn nodes(mut self, count: u32) -> Self {
+        self.nodes = count;
         self
     }
 
@@ -244,8 +252,7 @@ impl Builder {
             core.spawn(collector.run());
         }
         if self.simulator {
-            let simulator = Simulator::new(Handle::new(&core, "simulator"));
-            core.spawn(simulator.run());
+            core.spawn(Simulator::new(&core, self.nodes).run());
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

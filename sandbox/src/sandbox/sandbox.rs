@@ -63,14 +63,14 @@ impl Sandbox {
     }
 
     /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
-    /// They are the kinds with a status that nothing in the sandbox writes, such as StatefulSet and Job, and without the
+    /// They are the kinds with a status that nothing in the sandbox writes, such as PodDisruptionBudget, and without the
     /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
-    /// assert!(sandbox.only_stores("batch", "Job"));
+    /// assert!(sandbox.only_stores("policy", "PodDisruptionBudget"));
     /// assert!(!sandbox.only_stores("apps", "Deployment"));
     /// // No controller acts on a ConfigMap.
     /// assert!(!sandbox.only_stores("", "ConfigMap"));
@@ -147,7 +147,7 @@ impl Sandbox {
         &self.core.faults
     }
 
-    /// The interface to define what the containers of simulated Pods do.
+    /// The interface to define what simulated Pods and their containers do.
     pub fn pods(&self) -> Pods<'_> {
         Pods::new(&self.core.clock, &self.core.store, &self.core.containers)
     }

@@ -56,11 +56,11 @@ impl fmt::Display for Banner {
             writeln!(f, "\nNot simulated: {kinds}.")?;
             writeln!(
                 f,
-                "The API server only stores these objects: nothing creates their Pods, endpoints or volumes, and their status"
+                "The API server only stores these objects: nothing acts on them, and their status does not change."
             )?;
             writeln!(
                 f,
-                "does not change. Write the status yourself: kubectl patch --subresource=status …"
+                "Write the status yourself: kubectl patch --subresource=status …"
             )?;
         }
         writeln!(f, "\nTry in another terminal:\n")?;
@@ -109,14 +109,17 @@ mod tests {
                 example: None,
                 definitions: Vec::new(),
                 routes: vec!["/hook".into()],
-                only_stored: vec!["Job".into(), "Service".into()],
+                only_stored: vec!["PodDisruptionBudget".into(), "Node".into()],
             };
             assert!(banner.early().ends_with("export KUBECONFIG=/k-2"));
             let text = banner.to_string();
             let kubeconfig =
                 "kubeconfig  /k-2\n              (another `website dev` runs and uses /k)\n";
             assert!(text.contains(kubeconfig), "{text}");
-            assert!(text.contains("\nNot simulated: Job, Service.\n"), "{text}");
+            assert!(
+                text.contains("\nNot simulated: PodDisruptionBudget, Node.\n"),
+                "{text}"
+            );
             for path in ["metrics", "readyz?verbose", "hook"] {
                 let url = format!(" {expected}://127.0.0.1:2/{path}\n");
                 assert!(text.contains(&url), "{text}");

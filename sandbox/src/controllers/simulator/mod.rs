@@ -3,48 +3,94 @@
 //!
 //! It simulates the following, and nothing else:
 //!
-//! - A node `sandbox` exists and is ready.
+//! - A node `sandbox` exists and is ready, and as many others as [`Builder::nodes`](crate::Builder::nodes) asks for.
 //! - A Deployment creates ReplicaSets with the label `pod-template-hash`. It rolls over to a new one when its template
 //!   changes (`RollingUpdate` with both bounds, or `Recreate`), scales, keeps `revisionHistoryLimit` old ones, and
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
 //!   `ProgressDeadlineExceeded`. A paused Deployment scales and does not roll.
-//! - A ReplicaSet creates and deletes Pods until their number is right.
-//! - A Pod is bound to the node, starts, and is ready after [`START`]. A deleted Pod ends after [`STOP`].
+//! - A ReplicaSet creates and deletes Pods until their number is right. So does a ReplicationController.
+//! - A StatefulSet creates its Pods and their claims in order or in parallel, rolls out changes with a partition or on
+//!   deletion, keeps ControllerRevisions, and deletes claims as its retention policy says.
+//! - A DaemonSet has a Pod on each node that its template selects and whose taints it tolerates. It rolls out changes with
+//!   both bounds, or on deletion.
+//! - A Job runs Pods until enough have succeeded, with all fields of its specification (`job/mod.rs`).
+//! - A CronJob starts a Job at each time of its schedule, which follows the clock of the sandbox. Time zones
+//!   come from the database of the machine.
+//! - [`Pods::stop_node`](crate::Pods::stop_node) stops a node. After 50 s it is marked and tainted, and after 5 min more, or as long as
+//!   they tolerate it, its Pods are deleted. They end when the node is back.
+//! - A Service of the type `LoadBalancer` without a class gets an address. There are no endpoints.
+//! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
+//!   volume. A Pod waits for its claims.
+//! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
+//!   fewest Pods. Resources, other affinities and priorities make no difference.
+//! - A Pod starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
+//!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
+//! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
-//!   never to exist: `registry.invalid/web:1`. Its Pod stays `Pending` with the reason `ErrImagePull`. It starts once
-//!   it gets another image.
+//!   never to exist: `registry.invalid/web:1`. Its Pod stays `Pending` with the reason `ErrImagePull`, later
+//!   `ImagePullBackOff`. It starts once it gets another image.
 //! - A started container has a log of one line, `simulated: container … started`. [`Pods`](crate::Pods) adds other
 //!   output and programs.
+//! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
+//!   hour is deleted.
+//!
+//! Init containers and probes are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
-//! every time. StatefulSets, DaemonSets, Jobs and CronJobs do not run.
+//! every time.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `simulator.rs` | the queue of objects to reconcile |
-//! | `node.rs` | the node |
-//! | `pod.rs` | Pods and their containers |
-//! | `replica_set.rs` | ReplicaSets |
-//! | `deployment.rs`, `rollout.rs`, `status.rs` | Deployments: their writes, the arithmetic of a roll-out, their status |
+//! | `node.rs`, `scheduler.rs` | the nodes, and how Pods get to them |
+//! | `node_lifecycle.rs` | nodes that stop |
+//! | `kubelet/` | Pods and their containers |
+//! | `pod_control.rs` | what all controllers of Pods do alike |
+//! | `replica_set.rs` | ReplicaSets and ReplicationControllers |
+//! | `deployment/` | Deployments |
+//! | `daemon_set.rs` | DaemonSets |
+//! | `stateful_set/` | StatefulSets |
+//! | `history.rs` | ControllerRevisions |
+//! | `job/` | Jobs |
+//! | `cron_job/` | CronJobs |
+//! | `load_balancer.rs` | Services |
+//! | `volumes.rs` | PersistentVolumeClaims |
+//! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
 mod conditions;
+mod cron_job;
+mod daemon_set;
 mod deployment;
+mod events;
+mod history;
+mod job;
+mod kubelet;
+mod load_balancer;
 mod node;
+mod node_lifecycle;
 mod object;
-mod pod;
+mod pod_control;
 mod replica_set;
-mod rollout;
+mod scheduler;
 mod simulator;
-mod status;
+mod stateful_set;
 #[cfg(test)]
 mod tests;
+mod volumes;
+#[cfg(test)]
+mod world;
 
 pub(crate) use simulator::Simulator;
 
 use std::time::Duration;
 
+/// The name of the simulator in managed fields.
+const MANAGER: &str = "simulator";
+
 /// The time from a Pod's creation until its containers are ready.
 const START: Duration = Duration::from_millis(500);
+/// The time that the containers of a Job run.
+const RUN: Duration = Duration::from_secs(1);
 /// The time from a Pod's deletion until it is gone.
 const STOP: Duration = Duration::from_millis(200);

@@ -5,14 +5,25 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::object::{controller, deployments, pods, replica_sets};
-use super::{deployment, node, pod, replica_set};
+use super::events::{self, events};
+use super::job::{self, Jobs};
+use super::kubelet::Kubelet;
+use super::node;
+use super::object::{
+    claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
+    replication_controllers, resource_of, services, stateful_sets,
+};
+use super::{
+    MANAGER, cron_job, daemon_set, deployment, load_balancer, node_lifecycle, replica_set,
+    scheduler, stateful_set, volumes,
+};
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
+use crate::core::Core;
 use crate::meta;
 use crate::registry::GroupResource;
 
-/// Runs Deployments, ReplicaSets and Pods: one object at a time, in the order of their changes.
+/// Runs workloads and their Pods: one object at a time, in the order of their changes.
 pub(crate) struct Simulator {
     handle: Handle,
     feed: Feed,
@@ -21,9 +32,10 @@ pub(crate) struct Simulator {
     /// Objects to reconcile later. A running number keeps equal times in order.
     later: BTreeMap<(Instant, u64), ObjectKey>,
     planned: BTreeMap<ObjectKey, (Instant, u64)>,
-    /// Objects that are queued because their time has come.
-    due: BTreeSet<ObjectKey>,
     number: u64,
+    nodes: u32,
+    kubelet: Kubelet,
+    jobs: Jobs,
 }
 
 /// An object to reconcile: its kind, namespace and name.
@@ -36,26 +48,49 @@ struct ObjectKey {
 
 impl Simulator {
     /// The kinds that run.
-    pub(crate) fn kinds() -> [GroupResource; 3] {
-        [deployments(), replica_sets(), pods()]
+    pub(crate) fn kinds() -> Vec<GroupResource> {
+        vec![
+            deployments(),
+            replica_sets(),
+            replication_controllers(),
+            stateful_sets(),
+            daemon_sets(),
+            jobs(),
+            cron_jobs(),
+            pods(),
+            claims(),
+            services(),
+        ]
     }
 
-    pub(crate) fn new(handle: Handle) -> Self {
+    /// The kinds whose changes are a reason to look at an object.
+    fn followed() -> Vec<GroupResource> {
+        let mut followed = Self::kinds();
+        followed.extend([events(), nodes()]);
+        followed
+    }
+
+    /// A simulator with this many nodes.
+    pub(crate) fn new(core: &Arc<Core>, nodes: u32) -> Self {
+        let handle = Handle::new(core, MANAGER);
         Self {
-            feed: Feed::new(&handle, Some(Self::kinds().to_vec())),
+            feed: Feed::new(&handle, Some(Self::followed())),
             handle,
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
             later: BTreeMap::new(),
             planned: BTreeMap::new(),
-            due: BTreeSet::new(),
             number: 0,
+            nodes,
+            kubelet: Kubelet::default(),
+            jobs: Jobs::default(),
         }
     }
 
     /// Works until the future is dropped.
     pub(crate) async fn run(mut self) {
-        node::create(&self.handle);
+        node::create(&self.handle, self.nodes);
+        let mut rules = self.handle.core().containers.rules.changes();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
             let wake = async move {
@@ -64,16 +99,23 @@ impl Simulator {
                     None => std::future::pending().await,
                 }
             };
-            // Both branches may be cancelled: the feed loses nothing, and the plan stays in `later`.
+            // Each branch may be cancelled: the feed loses nothing, the plan stays in `later`, and a change of the rules stays
+            // unseen.
             tokio::select! {
                 biased;
                 events = self.feed.next() => self.handle_events(events),
+                // The sender lives as long as the core.
+                _ = rules.changed() => {
+                    self.enqueue_all(&nodes());
+                    self.enqueue_all(&pods());
+                }
                 () = wake => self.enqueue_due(),
             }
             while let Some(item) = self.queue.pop_front() {
                 self.queued.remove(&item);
-                if let Some(delay) = self.reconcile(&item) {
-                    self.schedule(item, delay);
+                match self.reconcile(&item) {
+                    Some(delay) => self.schedule(item, delay),
+                    None => self.cancel(&item),
                 }
                 let events = self.feed.poll();
                 self.handle_events(events);
@@ -86,6 +128,11 @@ impl Simulator {
             match event {
                 FeedEvent::Put { resource, object } => {
                     self.enqueue_owner(&object);
+                    if resource == claims() {
+                        self.enqueue_users(&object);
+                    } else if resource == nodes() {
+                        self.enqueue_for_nodes();
+                    }
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Gone { resource, object } => {
@@ -96,8 +143,16 @@ impl Simulator {
                     {
                         self.enqueue_owner(&set);
                     }
+                    let uid = meta::uid(&object);
                     if resource == pods() {
-                        self.handle.core().containers.forget(meta::uid(&object));
+                        self.handle.core().containers.forget(uid);
+                        self.kubelet.forget(uid);
+                    } else if resource == jobs() {
+                        self.jobs.forget(uid);
+                        job::release(&self.handle, &object);
+                    }
+                    if resource == nodes() {
+                        self.enqueue_for_nodes();
                     }
                     self.cancel(&ObjectKey::of(resource, &object));
                 }
@@ -108,23 +163,51 @@ impl Simulator {
 
     /// Enqueues the managing owner of a changed object.
     fn enqueue_owner(&mut self, object: &Arc<Value>) -> Option<ObjectKey> {
-        let (kind, name, _) = controller(object)?;
-        let resource = match kind {
-            "ReplicaSet" => replica_sets(),
-            "Deployment" => deployments(),
-            _ => return None,
-        };
+        let reference = controller(object)?;
+        let resource = resource_of(&self.handle, reference)?;
+        if !Self::kinds().contains(&resource) {
+            return None;
+        }
         let owner = ObjectKey {
             resource,
             namespace: meta::text(object, "namespace").to_owned(),
-            name: name.to_owned(),
+            name: reference["name"].as_str()?.to_owned(),
         };
         self.enqueue(owner.clone());
         Some(owner)
     }
 
+    /// Enqueues the Pods that wait for a claim.
+    fn enqueue_users(&mut self, claim: &Value) {
+        let name = meta::name(claim);
+        for pod in self
+            .handle
+            .list(&pods(), Some(meta::text(claim, "namespace")))
+        {
+            if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
+                self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
+    }
+
+    /// Enqueues what depends on the nodes: DaemonSets, and Pods without a node.
+    fn enqueue_for_nodes(&mut self) {
+        self.enqueue_all(&daemon_sets());
+        for pod in self.handle.list(&pods(), None) {
+            if pod["spec"]["nodeName"].is_null() {
+                self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
+    }
+
+    fn enqueue_all(&mut self, resource: &GroupResource) {
+        for object in self.handle.list(resource, None) {
+            self.enqueue(ObjectKey::of(resource.clone(), &object));
+        }
+    }
+
     fn find(&self, item: &ObjectKey) -> Option<Arc<Value>> {
-        let namespace = Some(item.namespace.as_str());
+        let namespace = Some(item.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         self.handle.get(&item.resource, namespace, &item.name)
     }
 
@@ -142,18 +225,20 @@ impl Simulator {
             }
             let item = entry.remove();
             self.planned.remove(&item);
-            self.due.insert(item.clone());
             self.enqueue(item);
         }
     }
 
-    /// Enqueues an object again after `delay`, unless that is already planned.
+    /// Enqueues an object again after `delay`, in place of what was planned for it.
     fn schedule(&mut self, item: ObjectKey, delay: Duration) {
-        if self.planned.contains_key(&item) {
-            return;
-        }
+        self.cancel(&item);
         self.number += 1;
-        let key = (Instant::now() + delay, self.number);
+        let now = Instant::now();
+        // A time beyond what the clock can tell never comes.
+        let Some(time) = now.checked_add(delay) else {
+            return;
+        };
+        let key = (time, self.number);
         self.planned.insert(item.clone(), key);
         self.later.insert(key, item);
     }
@@ -166,14 +251,43 @@ impl Simulator {
 
     /// Does one step for an object. Returns the time until the next one.
     fn reconcile(&mut self, item: &ObjectKey) -> Option<Duration> {
-        let due = self.due.remove(item);
         let object = self.find(item)?;
-        if item.resource == pods() {
-            pod::reconcile(&self.handle, &object, due)
-        } else if item.resource == replica_sets() {
-            replica_set::reconcile(&self.handle, &object)
-        } else {
-            deployment::reconcile(&self.handle, &object)
+        let handle = &self.handle;
+        match (
+            item.resource.group.as_str(),
+            item.resource.resource.as_str(),
+        ) {
+            ("", "pods") => self.reconcile_pod(&object),
+            ("", "nodes") => node_lifecycle::reconcile(handle, &object),
+            ("", "services") => load_balancer::balance(handle, &object),
+            ("", "events") => events::expire(handle, &object),
+            ("apps", "deployments") => deployment::reconcile(handle, &object),
+            ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
+            ("apps", "daemonsets") => daemon_set::reconcile(handle, &object),
+            ("", "persistentvolumeclaims") => volumes::bind(handle, &object),
+            ("apps", "statefulsets") => stateful_set::reconcile(handle, &object),
+            ("apps", "replicasets") => replica_set::reconcile(handle, &object),
+            ("batch", "cronjobs") => cron_job::reconcile(handle, &object),
+            ("batch", "jobs") => self.jobs.reconcile(handle, &object),
+            _ => None,
+        }
+    }
+
+    fn reconcile_pod(&mut self, pod: &Value) -> Option<Duration> {
+        job::release_orphan(&self.handle, pod);
+        let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
+        let rules = &self.handle.core().containers.rules;
+        match node.unwrap_or_default() {
+            // Nobody is there to start or to end containers.
+            node if rules.stopped_since(node).is_some() => None,
+            _ if meta::is_deleting(pod) => self.kubelet.end(&self.handle, pod),
+            "" => {
+                scheduler::schedule(&self.handle, pod);
+                None
+            }
+            node if node::is_simulated(node) => self.kubelet.reconcile(&self.handle, pod),
+            // The Pod is bound to another node.
+            _ => None,
         }
     }
 }

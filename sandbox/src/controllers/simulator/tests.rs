@@ -184,7 +184,7 @@ async fn an_image_that_cannot_be_pulled_stops_the_roll_out_and_the_old_pods_stay
     assert!(
         broken
             .iter()
-            .all(|pod| pod.pointer(waiting) == Some(&json!("ErrImagePull")))
+            .all(|pod| pod.pointer(waiting) == Some(&json!("ImagePullBackOff")))
     );
     world.pass(600).await;
     let object = world.deployment();
@@ -229,6 +229,41 @@ async fn a_deleted_deployment_takes_its_replica_sets_and_pods_along() {
 async fn nothing_is_written_after_the_roll_out_is_complete() {
     let world = World::with(2, "nginx:1").await;
     let version = world.handle.version();
-    world.pass(10_000).await;
+    // Less than an hour, after which the Events end.
+    world.pass(3_000).await;
     assert_eq!(world.handle.version(), version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replication_controller_keeps_the_number_of_its_pods() {
+    let world = World::new();
+    let labels = json!({"app": "old"});
+    let controllers = super::object::replication_controllers();
+    let object = json!({
+        "metadata": {"name": "old", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": labels, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+        }},
+    });
+    world.handle.create(&controllers, object).unwrap();
+    world.pass(5).await;
+    let get = || {
+        world
+            .handle
+            .get(&controllers, Some("default"), "old")
+            .unwrap()
+    };
+    let status = json!({
+        "replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+        "observedGeneration": 1,
+    });
+    assert_eq!(get()["status"], status);
+    let scale = |object: &mut Value| object["spec"]["replicas"] = json!(1);
+    let changed = world
+        .handle
+        .update(&controllers, Some("default"), "old", "", scale);
+    changed.unwrap();
+    world.pass(5).await;
+    assert_eq!(world.pods(), running("nginx:1", 1));
 }

@@ -2,11 +2,9 @@ use serde_json::Value;
 
 use super::PodRequest;
 use crate::error::ApiError;
+use crate::pods::node_number;
 use crate::registry::GroupResource;
 use crate::store::Key;
-
-/// The node whose containers are simulated.
-const SIMULATED_NODE: &str = "sandbox";
 
 impl PodRequest<'_> {
     /// The container of the request.
@@ -56,7 +54,7 @@ impl PodRequest<'_> {
         if self.core.store.get(&nodes, &Key::new(None, node)).is_none() {
             return Err(ApiError::not_found(&nodes, node));
         }
-        if node != SIMULATED_NODE {
+        if node_number(node).is_none() {
             return Err(ApiError::not_implemented(format_args!(
                 "logs and processes of Pods on nodes that it does not simulate, such as {node}"
             )));
@@ -74,12 +72,22 @@ impl PodRequest<'_> {
         Err(ApiError::bad_request(text))
     }
 
-    /// The state of a container in the Pod's status.
-    pub(super) fn state(&self, container: &str) -> &Value {
+    /// The status of a container in the Pod's status.
+    fn status(&self, container: &str) -> &Value {
         let statuses = self.pod["status"]["containerStatuses"].as_array();
         let mut statuses = statuses.into_iter().flatten();
         let status = statuses.find(|status| status["name"] == container);
-        status.map_or(&Value::Null, |status| &status["state"])
+        status.unwrap_or(&Value::Null)
+    }
+
+    /// The state of a container in the Pod's status.
+    pub(super) fn state(&self, container: &str) -> &Value {
+        &self.status(container)["state"]
+    }
+
+    /// Whether a container ran before its present state.
+    pub(super) fn has_run(&self, container: &str) -> bool {
+        self.status(container)["lastState"]["terminated"].is_object()
     }
 
     pub(super) fn is_running(&self, container: &str) -> bool {

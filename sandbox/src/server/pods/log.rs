@@ -38,7 +38,10 @@ pub(super) fn handle(request: &PodRequest<'_>) -> Result<Response<Body>, ApiErro
         return Err(ApiError::bad_request(text));
     }
     let state = request.state(&container);
-    if let Some(reason) = state["waiting"]["reason"].as_str() {
+    // A container that waits to start again has the log of its last run.
+    if let Some(reason) = state["waiting"]["reason"].as_str()
+        && !request.has_run(&container)
+    {
         let why = match reason {
             "ErrImagePull" => "image can't be pulled",
             "ImagePullBackOff" => "trying and failing to pull image",

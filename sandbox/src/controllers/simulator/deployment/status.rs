@@ -4,10 +4,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::conditions::{self, Condition};
-use super::object::{REVISION, condition, deployments, number, revision, set_count};
 use super::rollout::bound;
 use crate::api::Handle;
+use crate::controllers::simulator::conditions::{self, Condition};
+use crate::controllers::simulator::object::{
+    REVISION, condition, deployments, number, revision, set_count,
+};
 use crate::meta;
 
 struct Counts {

@@ -76,7 +76,11 @@ fn rolling(
 }
 
 /// A bound that is a number or a percentage of `total`.
-pub(super) fn bound(value: &serde_json::Value, total: i64, round_up: bool) -> i64 {
+pub(in crate::controllers::simulator) fn bound(
+    value: &serde_json::Value,
+    total: i64,
+    round_up: bool,
+) -> i64 {
     if let Some(number) = value.as_i64() {
         return number.max(0);
     }

@@ -3,21 +3,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::object::{
-    REVISION, controller_reference, deployments, is_controlled_by, number, pods, replica_sets,
-    revision,
-};
 use super::rollout::{Share, Strategy, bound, step};
 use super::status;
 use crate::api::{DeleteOptions, Handle};
+use crate::controllers::simulator::object::{
+    REVISION, controller_reference, deployments, hash_name, is_controlled_by, number, pods,
+    replica_sets, revision,
+};
 use crate::meta;
 
 const HASH: &str = "pod-template-hash";
-/// Letters of a hash: no vowels, so that no words appear.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Moves a Deployment one step forward and reports its status. Returns the time until the next one.
-pub(super) fn reconcile(handle: &Handle, deployment: &Value) -> Option<Duration> {
+pub(in crate::controllers::simulator) fn reconcile(
+    handle: &Handle,
+    deployment: &Value,
+) -> Option<Duration> {
     let mut old = replica_sets_of(handle, deployment);
     let mut new = newest(deployment, &old).map(|at| old.remove(at));
     if meta::is_deleting(deployment) {
@@ -79,16 +80,7 @@ fn hash(template: &Value, collisions: i64) -> String {
             String::new()
         }
     );
-    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    let mut name = String::new();
-    for _ in 0..10 {
-        let at = usize::try_from(hash % 27).unwrap_or_default();
-        name.extend(LETTERS.get(at).copied().map(char::from));
-        hash /= 27;
-    }
-    name
+    hash_name(&text)
 }
 
 fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc<Value>> {

@@ -1,0 +1,13 @@
+//! The node's side of Pods: their containers start, become ready, exit, start again, and end with the Pod.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `kubelet.rs` | the steps in the life of a Pod |
+//! | `pod_status.rs` | what each step writes into the status |
+
+mod kubelet;
+mod pod_status;
+#[cfg(test)]
+mod tests;
+
+pub(super) use kubelet::Kubelet;

@@ -1,0 +1,202 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::controllers::simulator::object::{deployments, is_true, number, pods};
+use crate::controllers::simulator::world::World;
+
+fn pod(restart: &str) -> Value {
+    json!({
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": {"restartPolicy": restart, "containers": [{"name": "main", "image": "nginx:1"}]},
+    })
+}
+
+async fn world(restart: &str) -> World {
+    let world = World::new();
+    world.create(&pods(), pod(restart));
+    world.pass(1).await;
+    world
+}
+
+impl World {
+    fn pod(&self) -> Value {
+        self.get(&pods(), "one")
+    }
+
+    fn container(&self) -> Value {
+        self.pod()["status"]["containerStatuses"][0].clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn containers_that_exit_start_again_with_a_growing_back_off() {
+    let world = world("Always").await;
+    assert!(is_true(&world.pod(), "Ready"));
+    world
+        .sandbox
+        .pods()
+        .of("one")
+        .exit_after(Duration::from_secs(5), 7);
+    // The time counts from the rule.
+    world.pass_millis(4_900).await;
+    assert!(is_true(&world.pod(), "Ready"));
+    world.pass_millis(200).await;
+    let container = world.container();
+    assert_eq!(container["state"]["terminated"]["exitCode"], 7);
+    assert_eq!(container["state"]["terminated"]["reason"], "Error");
+    assert!(!is_true(&world.pod(), "Ready"));
+    world.pass(2).await;
+    let container = world.container();
+    assert_eq!(container["restartCount"], 1);
+    assert_eq!(container["lastState"]["terminated"]["exitCode"], 7);
+    assert!(is_true(&world.pod(), "Ready"));
+    world.pass(5).await;
+    let container = world.container();
+    let waiting = &container["state"]["waiting"];
+    assert_eq!(waiting["reason"], "CrashLoopBackOff");
+    let message = waiting["message"].as_str().unwrap();
+    assert!(message.starts_with("back-off 10s restarting failed container=main pod=one_default("));
+    assert_eq!(world.pod()["status"]["phase"], "Running");
+    world.pass(10).await;
+    assert_eq!(world.container()["restartCount"], 2);
+    world.pass(6).await;
+    let message = world.container()["state"]["waiting"]["message"].to_string();
+    assert!(message.contains("back-off 20s"), "{message}");
+    // Without the rule the next start lasts.
+    world.sandbox.pods().of("one").recover();
+    world.pass(20).await;
+    assert!(is_true(&world.pod(), "Ready"));
+    world.pass(1_000).await;
+    assert_eq!(world.container()["restartCount"], 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_restart_policy_says_whether_containers_start_again() {
+    for (policy, code, phase) in [
+        ("Never", 1, "Failed"),
+        ("Never", 0, "Succeeded"),
+        ("OnFailure", 0, "Succeeded"),
+        ("OnFailure", 1, "Running"),
+        ("Always", 0, "Running"),
+    ] {
+        let world = world(policy).await;
+        world
+            .sandbox
+            .pods()
+            .of("one")
+            .times(1)
+            .exit_after(Duration::ZERO, code);
+        world.pass(10).await;
+        let pod = world.pod();
+        assert_eq!(pod["status"]["phase"], phase, "{policy} {code}");
+        let restarts = number(&world.container(), "/restartCount");
+        assert_eq!(restarts, i64::from(phase == "Running"), "{policy} {code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_cannot_be_pulled_backs_off_until_the_rule_ends() {
+    let world = World::new();
+    world.sandbox.pods().of("one").fail_image_pull();
+    world.create(&pods(), pod("Always"));
+    world.pass(1).await;
+    let reason = |world: &World| world.container()["state"]["waiting"]["reason"].clone();
+    assert_eq!(reason(&world), "ErrImagePull");
+    assert_eq!(world.pod()["status"]["phase"], "Pending");
+    world.pass(30).await;
+    assert_eq!(reason(&world), "ImagePullBackOff");
+    world.sandbox.pods().of("one").recover();
+    world.pass(1).await;
+    assert!(is_true(&world.pod(), "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_never_ready_runs() {
+    let world = world("Always").await;
+    world.sandbox.pods().all().never_ready();
+    world.pass(1).await;
+    let pod = world.pod();
+    assert_eq!(pod["status"]["phase"], "Running");
+    assert!(!is_true(&pod, "Ready") && !is_true(&pod, "ContainersReady"));
+    world.sandbox.pods().all().recover();
+    world.pass(1).await;
+    assert!(is_true(&world.pod(), "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_for_a_workload_holds_for_its_pods_only() {
+    let world = world("Always").await;
+    let labels = json!({"app": "web"});
+    world.create(
+        &deployments(),
+        json!({
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            }},
+        }),
+    );
+    world
+        .sandbox
+        .pods()
+        .of("web")
+        .in_namespace("default")
+        .never_ready();
+    world.pass(10).await;
+    let web = world.get(&deployments(), "web");
+    assert_eq!(number(&web, "/status/updatedReplicas"), 2);
+    assert_eq!(number(&web, "/status/readyReplicas"), 0);
+    assert!(is_true(&world.pod(), "Ready"));
+    world
+        .sandbox
+        .pods()
+        .of("web")
+        .in_namespace("default")
+        .recover();
+    world.pass(10).await;
+    assert_eq!(
+        number(&world.get(&deployments(), "web"), "/status/readyReplicas"),
+        2
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_ends_at_its_own_deadline() {
+    let world = World::new();
+    let mut object = pod("Always");
+    object["spec"]["activeDeadlineSeconds"] = json!(30);
+    world.create(&pods(), object);
+    world.pass(29).await;
+    assert_eq!(world.count("Running"), 1);
+    world.pass(2).await;
+    assert_eq!(world.pod()["status"]["phase"], "Failed");
+    assert_eq!(world.pod()["status"]["reason"], "DeadlineExceeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_deleted_while_it_waits_for_long_ends_at_once() {
+    let world = world("Always").await;
+    world
+        .sandbox
+        .pods()
+        .of("one")
+        .fail_after(Duration::from_secs(1_000));
+    world.pass(1).await;
+    world.delete(&pods(), "one", None);
+    world.pass_millis(300).await;
+    assert!(world.find(&pods(), "one").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_with_a_gate_waits_for_its_removal() {
+    let world = World::new();
+    let mut object = pod("Always");
+    object["spec"]["schedulingGates"] = json!([{"name": "example.com/quota"}]);
+    world.create(&pods(), object);
+    world.pass(5).await;
+    let pod = world.pod();
+    assert!(pod["spec"].get("nodeName").is_none());
+    assert_eq!(pod["status"]["conditions"][0]["reason"], "SchedulingGated");
+}
