@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{Target, WriteOptions, scale};
+use super::{Target, WriteOptions, scale, strategy};
 use crate::apply::{self, ApplyError, ApplyOptions};
 use crate::builtin;
 use crate::core::Core;
@@ -62,7 +62,10 @@ pub(super) fn merge(
     live: Option<&Value>,
     configuration: &Value,
 ) -> Result<Value, ApiError> {
-    let settings = settings(core, target, subresource, options).force(options.force);
+    let mut settings = settings(core, target, subresource, options).force(options.force);
+    if !target.kind.is_custom() {
+        settings = settings.blank(builtin::blank_object(&target.kind));
+    }
     let applied = apply::apply(&target.kind.structural(), live, configuration, &settings);
     applied
         .map(|applied| applied.object)
@@ -91,4 +94,5 @@ fn settings(
     )
     .subresource(Some(subresource).filter(|name| !name.is_empty()))
     .has_status(target.kind.status)
+    .reset(strategy::reset_fields(&target.kind, subresource))
 }

@@ -156,7 +156,7 @@ fn finalizer_domains(kind: &ServedKind, object: &Value, causes: &mut Vec<Cause>)
 /// The warnings about an object: what is valid but discouraged.
 pub(super) fn warnings(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<String> {
     if !kind.is_custom() {
-        return Vec::new();
+        return builtin::warnings(kind, object, old);
     }
     let known = old.map(meta::finalizers).unwrap_or_default();
     let new = meta::finalizers(object)

@@ -13,11 +13,14 @@ pub(super) enum Endpoint {
     WithoutStatus,
     /// Only the status.
     OnlyStatus,
+    /// All fields but these.
+    Without(&'static [&'static str]),
 }
 
 impl Endpoint {
     pub(super) fn of(options: &ApplyOptions) -> Self {
         match options.subresource.as_deref() {
+            _ if !options.reset.is_empty() => Self::Without(options.reset),
             Some("status") => Self::OnlyStatus,
             None if options.has_status => Self::WithoutStatus,
             _ => Self::Everything,
@@ -33,6 +36,13 @@ impl Endpoint {
                 let mut status = FieldSet::new();
                 status.insert_member(STATUS.clone());
                 set.recursive_difference(&status)
+            }
+            Self::Without(fields) => {
+                let mut reset = FieldSet::new();
+                for field in *fields {
+                    reset.insert_member(PathElement::Field((*field).into()));
+                }
+                set.recursive_difference(&reset)
             }
             Self::OnlyStatus => {
                 let mut only = FieldSet::new();

@@ -49,21 +49,6 @@ impl Review {
         (route.namespace.is_some() == (review == Self::LocalAccess)).then_some(review)
     }
 
-    /// The error for a path of a review with another verb than `create`. Returns `None` for all other paths.
-    pub(super) fn refused(route: &ResourceRoute) -> Option<ApiError> {
-        let object = ResourceRoute {
-            verb: "create",
-            name: None,
-            ..route.clone()
-        };
-        Self::of(&object)?;
-        Some(match (&route.name, route.verb) {
-            (None, "create") => return None,
-            (None, _) => ApiError::method_not_allowed(),
-            (Some(_), _) => ApiError::no_such_resource(),
-        })
-    }
-
     fn group(self) -> &'static str {
         match self {
             Self::OwnSubject | Self::Token => AUTHENTICATION,

@@ -6,6 +6,7 @@ mod definitions;
 mod discovery;
 mod forms;
 mod gadget;
+mod kinds;
 mod lists;
 mod patches;
 mod refusals;
@@ -63,4 +64,5 @@ scenarios! {
     "watch-lists" => watch_lists::beginnings,
     "tables" => lists::tables,
     "discovery" => discovery::documents,
+    "kinds" => kinds::objects,
 }
