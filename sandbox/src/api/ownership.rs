@@ -62,6 +62,9 @@ pub(super) fn merge(
     live: Option<&Value>,
     configuration: &Value,
 ) -> Result<Value, ApiError> {
+    if let Some(live) = live {
+        one_version(target, live)?;
+    }
     let mut settings = settings(core, target, subresource, options).force(options.force);
     if !target.kind.is_custom() {
         settings = settings.blank(builtin::blank_object(&target.kind));
@@ -79,6 +82,25 @@ pub(super) fn merge(
             ApplyError::BadRequest(message) => ApiError::bad_request(message),
             ApplyError::Untyped(message) => ApiError::new(500, "", message),
         })
+}
+
+/// Refuses an apply to a HorizontalPodAutoscaler whose fields have owners in its other version: they own other fields.
+fn one_version(target: &Target, live: &Value) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    if kind.is_custom() || kind.kind != "HorizontalPodAutoscaler" {
+        return Ok(());
+    }
+    let managers = live
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array);
+    let version = kind.api_version();
+    let mut managers = managers.into_iter().flatten();
+    match managers.any(|manager| manager["apiVersion"] != version) {
+        true => Err(ApiError::not_implemented(
+            "server-side apply of a HorizontalPodAutoscaler that was written in both of its versions",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn settings(

@@ -330,7 +330,9 @@ pub(crate) fn reset_fields(kind: &ServedKind, subresource: &str) -> &'static [&'
         || is(kind, "networking.k8s.io", &["Ingress"]);
     match subresource {
         "" if request => &["spec", "status"],
-        "status" | "approval" if request || keeps_metadata => &["spec"],
+        "status" if request => &["spec", "status.conditions"],
+        "approval" if request => &["spec", "status.certificate"],
+        "status" if keeps_metadata => &["spec"],
         _ => &[],
     }
 }

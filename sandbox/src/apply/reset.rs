@@ -13,7 +13,7 @@ pub(super) enum Endpoint {
     WithoutStatus,
     /// Only the status.
     OnlyStatus,
-    /// All fields but these.
+    /// All fields but these: `spec`, `status.conditions`.
     Without(&'static [&'static str]),
 }
 
@@ -39,8 +39,9 @@ impl Endpoint {
             }
             Self::Without(fields) => {
                 let mut reset = FieldSet::new();
-                for field in *fields {
-                    reset.insert_member(PathElement::Field((*field).into()));
+                for path in *fields {
+                    let steps = path.split('.').map(|name| PathElement::Field(name.into()));
+                    reset.insert(&steps.collect::<Vec<_>>());
                 }
                 set.recursive_difference(&reset)
             }

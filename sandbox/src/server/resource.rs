@@ -179,10 +179,12 @@ fn check_built_in(
         return Err(ApiError::no_such_resource());
     };
     if subresource == "proxy" {
-        let feature = format!(
-            "the subresource {}/proxy and the paths below it",
-            kind.plural
-        );
+        let below = if route.rest {
+            " and the paths below it"
+        } else {
+            ""
+        };
+        let feature = format!("the subresource {}/proxy{below}", kind.plural);
         return Err(ApiError::not_implemented(feature));
     }
     if route.rest {

@@ -8,6 +8,7 @@ mod deletion;
 mod faults;
 mod hostile;
 mod https;
+mod kinds;
 mod lists;
 mod refusals;
 mod reviews;

@@ -36,6 +36,7 @@ pub(crate) struct Ask {
     content_type: &'static str,
     accept: String,
     body: Option<Bytes>,
+    user: Option<&'static str>,
 }
 
 impl Ask {
@@ -46,6 +47,7 @@ impl Ask {
             content_type: "application/json",
             accept: "application/json".into(),
             body: None,
+            user: None,
         }
     }
 
@@ -102,6 +104,12 @@ impl Ask {
 
     pub(crate) fn accept(mut self, accept: impl Into<String>) -> Self {
         self.accept = accept.into();
+        self
+    }
+
+    /// Sends the request as another user.
+    pub(crate) fn as_user(mut self, user: &'static str) -> Self {
+        self.user = Some(user);
         self
     }
 
@@ -233,6 +241,9 @@ fn request(ask: Ask) -> Request<Body> {
         .method(ask.method)
         .uri(ask.path)
         .header("accept", ask.accept);
+    if let Some(user) = ask.user {
+        request = request.header("impersonate-user", user);
+    }
     if ask.body.is_some() {
         request = request.header("content-type", ask.content_type);
     }

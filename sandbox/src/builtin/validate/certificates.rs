@@ -66,6 +66,10 @@ pub(super) fn request(
         found.push(FieldError::invalid(field, seconds.clone(), detail));
     }
     conditions(object, found);
+    if let Err(wrong) = certificate(text(object, "/status/certificate")) {
+        let shown = "<certificate data>";
+        found.push(FieldError::invalid("status.certificate", shown, wrong));
+    }
     if let Some(old) = old {
         changes(subresource, object, old, found);
     }
@@ -87,6 +91,31 @@ fn parse(request: &str) -> Result<(), String> {
     match der.first() {
         Some(0x30) => Ok(()),
         _ => Err("asn1: structure error: tags don't match".into()),
+    }
+}
+
+/// The certificates that a signer issued: blocks of PEM, in base64.
+fn certificate(issued: &str) -> Result<(), String> {
+    const BEGIN: &str = "-----BEGIN ";
+    const KIND: &str = "CERTIFICATE";
+    if issued.is_empty() {
+        return Ok(());
+    }
+    let pem = STANDARD.decode(issued).unwrap_or_default();
+    let pem = String::from_utf8(pem).unwrap_or_default();
+    let mut blocks = pem
+        .split(BEGIN)
+        .skip(1)
+        .filter_map(|block| Some(block.split_once("-----")?.0))
+        .peekable();
+    if blocks.peek().is_none() {
+        return Err("must contain at least one CERTIFICATE PEM block".into());
+    }
+    match blocks.find(|kind| *kind != KIND) {
+        Some(other) => Err(format!(
+            "only CERTIFICATE PEM blocks are allowed, found {other:?}"
+        )),
+        None => Ok(()),
     }
 }
 

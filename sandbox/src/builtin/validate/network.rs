@@ -212,6 +212,28 @@ fn host(host: &str, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
+/// The status of an Ingress.
+pub(super) fn ingress_status(object: &Value, found: &mut Vec<FieldError>) {
+    let (pointer, path) = (
+        "/status/loadBalancer/ingress",
+        "status.loadBalancer.ingress",
+    );
+    for (field, item) in indexed(object, pointer, path) {
+        let (ip, domain) = (text(item, "/ip"), text(item, "/hostname"));
+        if !ip.is_empty() {
+            address(ip, &format!("{field}.ip"), found);
+        }
+        if !domain.is_empty() {
+            let field = format!("{field}.hostname");
+            name(domain, &field, names::dns_subdomain, found);
+            if domain.parse::<IpAddr>().is_ok() {
+                let detail = "must be a DNS name, not an IP address";
+                found.push(FieldError::invalid(field, domain, detail));
+            }
+        }
+    }
+}
+
 /// A name of a host, or of all hosts below a domain.
 fn dns_name(host: &str, field: &str, found: &mut Vec<FieldError>) {
     if !host.contains('*') {

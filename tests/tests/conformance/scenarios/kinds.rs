@@ -21,6 +21,9 @@ struct Kind {
     updates: BTreeMap<String, Value>,
     refused: BTreeMap<String, Value>,
     status: Option<Value>,
+    /// Merge patches that make the status invalid.
+    #[serde(default)]
+    refused_status: BTreeMap<String, Value>,
 }
 
 impl Kind {
@@ -213,6 +216,11 @@ async fn life(run: &mut Run, name: &str, kind: &Kind) {
         .await;
         run.step(step("get status"), Ask::get(format!("{rich}/status")))
             .await;
+        for (what, status) in &kind.refused_status {
+            let ask = Ask::merge(format!("{rich}/status"), json!({"status": status}));
+            run.step(step(&format!("refused status: {what}")), ask)
+                .await;
+        }
         run.step(
             step("status in the main resource"),
             Ask::merge(&minimal, status),
