@@ -44,7 +44,7 @@ impl Core {
         cbor: bool,
         registry: Registry,
     ) -> Arc<Self> {
-        for kind in registry.kinds() {
+        for kind in registry.kinds().iter().filter(|kind| kind.storage) {
             store.open(&kind.group_resource());
         }
         Arc::new(Self {

@@ -88,3 +88,22 @@ pub(super) fn without_identity(set: &FieldSet) -> FieldSet {
     });
     set.difference(&IDENTITY)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_does_not_own_the_fields_that_its_path_resets() {
+        let path = |text: &str| -> Vec<PathElement> {
+            let names = text.split('.');
+            names.map(|name| PathElement::Field(name.into())).collect()
+        };
+        let mut set = FieldSet::new();
+        for field in ["spec.a", "status.conditions", "status.phase", "data"] {
+            set.insert(&path(field));
+        }
+        let left = Endpoint::Without(&["spec", "status.conditions"]).filter(&set);
+        assert_eq!(left.paths(), [path("data"), path("status.phase")]);
+    }
+}

@@ -50,7 +50,6 @@ impl Sandbox {
     }
 
     /// The shared state, for unit tests.
-
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
