@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::authentication::{Tokens, User};
-use crate::authorization::{self, Action, Decision, Mode};
+use crate::authorization::{self, Action, Decision, Mode, Rules};
 use crate::clock::Clock;
 use crate::fault::Faults;
 use crate::pods::Containers;
@@ -49,7 +49,7 @@ impl Core {
         (cbor, controls): (bool, bool),
         registry: Registry,
     ) -> Arc<Self> {
-        for kind in registry.kinds() {
+        for kind in registry.kinds().iter().filter(|kind| kind.storage) {
             store.open(&kind.group_resource());
         }
         Arc::new(Self {
@@ -83,6 +83,11 @@ impl Core {
     /// Decides whether `user` may do `action`.
     pub(crate) fn decide(&self, user: &User, action: &Action) -> Decision {
         authorization::decide(self.authorization, &self.store, user, action)
+    }
+
+    /// What `user` may do in a namespace.
+    pub(crate) fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+        authorization::rules_for(self.authorization, &self.store, user, namespace)
     }
 
     /// Runs a task until the sandbox ends.

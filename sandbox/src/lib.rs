@@ -50,29 +50,49 @@
 //!
 //! | API | kinds |
 //! | --- | --- |
-//! | core/v1 | ConfigMap, Event, Namespace, Node, PersistentVolumeClaim, Pod, ReplicationController, Secret, Service, ServiceAccount |
+//! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
+//! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, `status` and `scale` |
+//! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
+//! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
+//! | authorization.k8s.io/v1 | LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview |
+//! | autoscaling/v1 and v2 | HorizontalPodAutoscaler, which is stored in version 2 |
 //! | batch/v1 | CronJob, Job |
+//! | certificates.k8s.io/v1 | CertificateSigningRequest, with `approval` |
 //! | coordination.k8s.io/v1 | Lease |
+//! | discovery.k8s.io/v1 | EndpointSlice |
 //! | events.k8s.io/v1 | Event |
+//! | flowcontrol.apiserver.k8s.io/v1 | FlowSchema, PriorityLevelConfiguration |
+//! | networking.k8s.io/v1 | Ingress, IngressClass, IPAddress, NetworkPolicy, ServiceCIDR |
+//! | node.k8s.io/v1 | RuntimeClass |
 //! | policy/v1 | PodDisruptionBudget |
 //! | rbac.authorization.k8s.io/v1 | ClusterRole, ClusterRoleBinding, Role, RoleBinding |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, `status` and `scale` |
-//! | authentication.k8s.io/v1, authorization.k8s.io/v1 | token reviews and access reviews |
+//! | resource.k8s.io/v1 | DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice |
+//! | scheduling.k8s.io/v1 | PriorityClass |
+//! | storage.k8s.io/v1 | CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass |
 //!
-//! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, and
+//! These are the kinds that a real server of that release serves by default, and discovery equals that of the real server. The server
+//! defaults, validates and shows their objects. Most of them have an effect only through a controller or through admission, which the
+//! sandbox does not have (see below).
+//!
+//! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, `approval`, and
 //! `log`, `exec`, `attach` and `portforward` of simulated Pods. Patches are JSON patch, merge patch, strategic merge patch and
 //! server-side apply. Requests and responses are JSON, Kubernetes protobuf or CBOR; responses are also tables or metadata only.
 //! Custom resources have no protobuf, except for their metadata. Discovery and OpenAPI (versions 2 and 3) are complete.
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: conversion of custom resources by webhook, `selectableFields`,
-//!   other subresources (such as `proxy`), the paths below `/watch`, SPDY (WebSocket works), selectors in access
-//!   reviews, other kinds of `authentication.k8s.io`, `authorization.k8s.io`, `policy` and `autoscaling`, and with RBAC
+//! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
+//!   `selectableFields`, the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works), selectors in access
+//!   reviews, server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
-//! - Other groups are not served at all: 404.
-//! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
+//! - Alpha and beta versions of built-in groups are not served at all: 404.
+//! - The only admission is the life cycle of namespaces. There are no webhooks, admission policies, quotas, limit ranges, default
+//!   classes, priorities and Pod security checks: the objects that configure them are only stored. So are APIServices (nothing is
+//!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
+//!   verified.
+//! - Objects that the components of a real cluster create are missing, such as the system's PriorityClasses and FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>` and follows every reference from the
-//! kinds that the sandbox serves. It drops all prose and all defaults that only restate Go's zero value. It writes two
+//! kinds that a server serves by default: those of stable versions. It drops all prose and all defaults that only restate Go's zero value. It writes two
 //! files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a sandbox starts)
 //! and `definitions.json.gz` (types; decompressed when first needed). Both name the module version.
 
@@ -18,58 +18,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// Group, version and plural of every resource that the sandbox serves without a CRD, in the order of discovery.
-const SERVED: &[(&str, &str, &[&str])] = &[
-    (
-        "",
-        "v1",
-        &[
-            "configmaps",
-            "events",
-            "namespaces",
-            "nodes",
-            "persistentvolumeclaims",
-            "pods",
-            "replicationcontrollers",
-            "secrets",
-            "serviceaccounts",
-            "services",
-        ],
-    ),
-    (
-        "apps",
-        "v1",
-        &[
-            "controllerrevisions",
-            "daemonsets",
-            "deployments",
-            "replicasets",
-            "statefulsets",
-        ],
-    ),
-    ("events.k8s.io", "v1", &["events"]),
-    ("batch", "v1", &["cronjobs", "jobs"]),
-    (
-        "rbac.authorization.k8s.io",
-        "v1",
-        &[
-            "clusterrolebindings",
-            "clusterroles",
-            "rolebindings",
-            "roles",
-        ],
-    ),
-    ("apiextensions.k8s.io", "v1", &["customresourcedefinitions"]),
-    ("coordination.k8s.io", "v1", &["leases"]),
-    ("policy", "v1", &["poddisruptionbudgets"]),
-];
-
-/// Subresources that the sandbox serves. Others are not in discovery.
-const SUBRESOURCES: &[&str] = &["status", "scale"];
-
 /// Further definitions: the bodies of requests and responses.
 const EXTRA: &[&str] = &[
-    "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
     "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
@@ -86,9 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let api = Path::new(directory).join("api");
     // Definitions that several documents repeat are the same in each.
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
-    let mut groups: Vec<(&str, &str)> = SERVED.iter().map(|(g, v, _)| (*g, *v)).collect();
-    groups.push(("autoscaling", "v1"));
-    for (group, version) in groups {
+    let served = served(&read(&api.join("discovery/apis.json"))?);
+    for (group, version) in &served {
         let name = format!("{}_openapi.json", file_stem(group, version));
         let document: Value = read(&api.join("openapi-spec/v3").join(name))?;
         let schemas = document["components"]["schemas"]
@@ -99,12 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut resources = Vec::new();
     let mut wanted: Vec<String> = EXTRA.iter().map(ToString::to_string).collect();
-    for (group, version, plurals) in SERVED {
+    for (group, version) in &served {
         let name = format!("{}.json", file_stem(group, version));
         let discovery: Value = read(&api.join("discovery").join(name))?;
-        for plural in *plurals {
-            let (resource, definition) = resource(&discovery, &all, group, version, plural)?;
-            wanted.push(definition);
+        let names = list(&discovery["resources"]).filter_map(|r| r["name"].as_str());
+        for plural in names.filter(|name| !name.contains('/')) {
+            let (resource, used) = resource(&discovery, &all, group, version, plural)?;
+            wanted.extend(used);
             resources.push(resource);
         }
     }
@@ -158,48 +108,91 @@ fn read(path: &Path) -> Result<Value, Box<dyn Error>> {
     Ok(serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?)
 }
 
-/// The entry of `resources.json` for one resource, and the name of its definition.
+/// Group and version of everything that a server serves by default, in the order of discovery: the stable versions.
+fn served(groups: &Value) -> Vec<(String, String)> {
+    let stable = |version: &&str| {
+        version
+            .strip_prefix('v')
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut served = vec![(String::new(), "v1".to_owned())];
+    for group in list(&groups["groups"]) {
+        let name = group["name"].as_str().unwrap_or_default();
+        let versions = list(&group["versions"]).filter_map(|entry| entry["version"].as_str());
+        served.extend(
+            versions
+                .filter(stable)
+                .map(|version| (name.to_owned(), version.to_owned())),
+        );
+    }
+    served
+}
+
+/// The entry of `resources.json` for one resource, and the names of the definitions that it needs.
 fn resource(
     discovery: &Value,
     all: &BTreeMap<String, Value>,
     group: &str,
     version: &str,
     plural: &str,
-) -> Result<(Value, String), Box<dyn Error>> {
+) -> Result<(Value, Vec<String>), Box<dyn Error>> {
     let what = format!("{group}/{version} {plural}");
     let found = list(&discovery["resources"])
         .find(|r| r["name"] == plural)
         .ok_or_else(|| format!("{what}: not in discovery"))?;
-    let kind = found["kind"]
-        .as_str()
-        .ok_or_else(|| format!("{what}: no kind"))?;
-    let gvk = json!({"group": group, "version": version, "kind": kind});
-    let definition = all
-        .iter()
-        .find(|(_, schema)| {
-            let gvks = &schema["x-kubernetes-group-version-kind"];
-            list(gvks).any(|entry| *entry == gvk)
-        })
-        .map(|(name, _)| name.clone())
+    let definition = definition_of(all, group, version, &found["kind"])
         .ok_or_else(|| format!("{what}: no definition"))?;
-    let subresources: Vec<&str> = list(&discovery["resources"])
-        .filter_map(|r| r["name"].as_str()?.strip_prefix(plural)?.strip_prefix('/'))
-        .filter(|s| SUBRESOURCES.contains(s))
-        .collect();
+    let mut used = vec![definition.clone()];
+    let mut subresources = Vec::new();
+    for entry in list(&discovery["resources"]) {
+        let name = entry["name"].as_str().unwrap_or_default();
+        let Some(name) = name
+            .strip_prefix(plural)
+            .and_then(|rest| rest.strip_prefix('/'))
+        else {
+            continue;
+        };
+        let or = |field: &str, own: &str| entry[field].as_str().unwrap_or(own).to_owned();
+        let (group, version) = (or("group", group), or("version", version));
+        used.extend(definition_of(all, &group, &version, &entry["kind"]));
+        subresources.push(json!({
+            "name": name,
+            "group": group,
+            "version": version,
+            "kind": entry["kind"],
+            "verbs": entry["verbs"],
+        }));
+    }
     let entry = json!({
         "group": group,
         "version": version,
-        "kind": kind,
+        "kind": found["kind"],
         "plural": plural,
         "singular": found["singularName"],
         "shortNames": list(&found["shortNames"]).collect::<Vec<_>>(),
         "categories": list(&found["categories"]).collect::<Vec<_>>(),
         "namespaced": found["namespaced"],
         "verbs": list(&found["verbs"]).collect::<Vec<_>>(),
+        "storageVersionHash": found["storageVersionHash"],
         "subresources": subresources,
         "definition": definition,
     });
-    Ok((entry, definition))
+    Ok((entry, used))
+}
+
+/// The name of the definition of a kind.
+fn definition_of(
+    all: &BTreeMap<String, Value>,
+    group: &str,
+    version: &str,
+    kind: &Value,
+) -> Option<String> {
+    let gvk = json!({"group": group, "version": version, "kind": kind});
+    let mut found = all.iter().filter(|(_, schema)| {
+        let gvks = &schema["x-kubernetes-group-version-kind"];
+        list(gvks).any(|entry| *entry == gvk)
+    });
+    found.next().map(|(name, _)| name.clone())
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::{Target, WriteOptions, Written, identify, ownership, strategy, validate};
+use super::{Target, WriteOptions, Written, identify, ownership, stamp, strategy, validate};
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
@@ -146,9 +146,11 @@ fn complete(
         meta::set(&mut object, "generation", generation);
     }
     strategy::prepare_create(kind, &mut object);
+    stamp::author(kind, &mut object, &options.user);
     let schema = kind.structural();
     schema.apply_defaults(&mut object);
     builtin::default_object(kind, &mut object);
+    stamp::stamp(kind, "", None, &mut object, &core.clock.timestamp());
     if definitions::is_definition(kind) {
         definitions::check_supported(&object)?;
         definitions::remember_storage(&mut object);

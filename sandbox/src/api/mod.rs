@@ -13,6 +13,7 @@
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
+//! | `stamp.rs` | the times and users that the server writes into objects |
 //! | `validate.rs` | the rules for every object |
 //! | `ownership.rs` | calls `apply` to record who owns which field |
 //! | `options.rs` | the options of writes and deletions |
@@ -31,6 +32,7 @@ mod patch;
 mod recognize;
 mod scale;
 mod scale_values;
+mod stamp;
 pub(crate) mod strategy;
 mod target;
 #[cfg(test)]

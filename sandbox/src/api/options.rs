@@ -1,10 +1,14 @@
 use serde_json::Value;
 
+use crate::authentication::User;
+
 /// The field manager of a write, and how strict the server is with it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     /// The field manager that owns the changed fields.
     pub(crate) manager: String,
+    /// The user who sends the request.
+    pub(crate) user: User,
     /// Whether the write takes fields that others own.
     pub(crate) force: bool,
     /// Whether the server only returns the result and writes nothing.

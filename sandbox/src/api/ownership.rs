@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{Target, WriteOptions, scale};
+use super::{Target, WriteOptions, scale, strategy};
 use crate::apply::{self, ApplyError, ApplyOptions};
 use crate::builtin;
 use crate::core::Core;
@@ -62,7 +62,13 @@ pub(super) fn merge(
     live: Option<&Value>,
     configuration: &Value,
 ) -> Result<Value, ApiError> {
-    let settings = settings(core, target, subresource, options).force(options.force);
+    if let Some(live) = live {
+        one_version(target, live)?;
+    }
+    let mut settings = settings(core, target, subresource, options).force(options.force);
+    if !target.kind.is_custom() {
+        settings = settings.blank(builtin::blank_object(&target.kind));
+    }
     let applied = apply::apply(&target.kind.structural(), live, configuration, &settings);
     applied
         .map(|applied| applied.object)
@@ -78,6 +84,25 @@ pub(super) fn merge(
         })
 }
 
+/// Refuses an apply to a HorizontalPodAutoscaler whose fields have owners in its other version: they own other fields.
+fn one_version(target: &Target, live: &Value) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    if kind.is_custom() || kind.kind != "HorizontalPodAutoscaler" {
+        return Ok(());
+    }
+    let managers = live
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array);
+    let version = kind.api_version();
+    let mut managers = managers.into_iter().flatten();
+    match managers.any(|manager| manager["apiVersion"] != version) {
+        true => Err(ApiError::not_implemented(
+            "server-side apply of a HorizontalPodAutoscaler that was written in both of its versions",
+        )),
+        false => Ok(()),
+    }
+}
+
 fn settings(
     core: &Core,
     target: &Target,
@@ -91,4 +116,5 @@ fn settings(
     )
     .subresource(Some(subresource).filter(|name| !name.is_empty()))
     .has_status(target.kind.status)
+    .reset(strategy::reset_fields(&target.kind, subresource))
 }

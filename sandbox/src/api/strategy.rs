@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::options::Propagation;
 use super::{DeleteOptions, Target};
 use crate::registry::ServedKind;
-use crate::{meta, names};
+use crate::{builtin, meta, names};
 
 fn is(kind: &ServedKind, group: &str, names: &[&str]) -> bool {
     kind.group == group && names.contains(&kind.kind.as_str())
@@ -20,14 +20,38 @@ fn has_generation(kind: &ServedKind) -> bool {
             &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"],
         )
         || is(kind, "batch", &["Job", "CronJob"])
-        || is(kind, "", &["Pod", "ReplicationController"])
+        || is(kind, "", &["Pod", "PodTemplate", "ReplicationController"])
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
         || is(kind, "policy", &["PodDisruptionBudget"])
+        || is(
+            kind,
+            "networking.k8s.io",
+            &["Ingress", "IngressClass", "NetworkPolicy"],
+        )
+        || is(kind, "resource.k8s.io", &["DeviceClass", "ResourceSlice"])
+        || is(kind, "storage.k8s.io", &["CSIDriver"])
+        || [
+            "admissionregistration.k8s.io",
+            "discovery.k8s.io",
+            "flowcontrol.apiserver.k8s.io",
+            "scheduling.k8s.io",
+        ]
+        .contains(&kind.group.as_str())
 }
 
 /// The generation of a new object.
 pub(crate) fn first_generation(kind: &ServedKind) -> Option<i64> {
-    has_generation(kind).then_some(1)
+    let starts_later = is(kind, "storage.k8s.io", &["CSIDriver"]);
+    (has_generation(kind) && !starts_later).then_some(1)
+}
+
+/// The field whose changes the generation counts.
+fn counted_field(kind: &ServedKind) -> &'static str {
+    match kind.kind.as_str() {
+        "PodTemplate" => "template",
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => "webhooks",
+        _ => "spec",
+    }
 }
 
 /// Whether a change through the main resource increments the generation.
@@ -46,7 +70,19 @@ pub(crate) fn counts_as_change(kind: &ServedKind, old: &Value, new: &Value) -> b
             },
         );
     }
-    if old.get("spec") != new.get("spec") {
+    if is(kind, "discovery.k8s.io", &["EndpointSlice"]) {
+        // A list that is empty, and one that is absent, are stored in the same form.
+        let part = |object: &Value, pointer: &str| match object.pointer(pointer) {
+            Some(Value::Array(items)) if items.is_empty() => Value::Null,
+            found => found.cloned().unwrap_or_default(),
+        };
+        let counted = ["/addressType", "/endpoints", "/ports", "/metadata/labels"];
+        return counted
+            .iter()
+            .any(|pointer| part(old, pointer) != part(new, pointer));
+    }
+    let counted = counted_field(kind);
+    if old.get(counted) != new.get(counted) {
         return true;
     }
     is(kind, "apps", &["Deployment"])
@@ -62,12 +98,27 @@ fn differs_outside(old: &Value, new: &Value, ignored: &[&str]) -> bool {
     names.into_iter().any(|name| old.get(name) != new.get(name))
 }
 
+/// The kinds of `storage.k8s.io` that a replace without a resource version does not change.
+const CONDITIONAL_STORAGE: [&str; 4] = [
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+];
+
 /// Whether a replace without a resource version is allowed.
 pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
     !(kind.is_custom()
         || is(kind, "coordination.k8s.io", &["Lease"])
         || is(kind, "policy", &["PodDisruptionBudget"])
-        || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"]))
+        || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
+        || is(kind, "storage.k8s.io", &CONDITIONAL_STORAGE)
+        || [
+            "admissionregistration.k8s.io",
+            "apiregistration.k8s.io",
+            "node.k8s.io",
+        ]
+        .contains(&kind.group.as_str()))
 }
 
 /// Whether a replace of an object that does not exist creates it.
@@ -75,6 +126,7 @@ pub(crate) fn creates_on_update(kind: &ServedKind) -> bool {
     kind.group == "rbac.authorization.k8s.io"
         || kind.group == "events.k8s.io"
         || is(kind, "coordination.k8s.io", &["Lease"])
+        || is(kind, "node.k8s.io", &["RuntimeClass"])
         || is(kind, "", &["Event", "Service", "Endpoints", "LimitRange"])
 }
 
@@ -89,7 +141,9 @@ pub(crate) fn returns_deleted_object(kind: &ServedKind) -> bool {
         "ResourceQuota",
         "PodTemplate",
     ];
-    is(kind, "", &core) || kind.group == "storage.k8s.io"
+    is(kind, "", &core)
+        || kind.group == "resource.k8s.io"
+        || kind.group == "storage.k8s.io" && kind.kind != "CSIStorageCapacity"
 }
 
 /// What happens to dependents if neither the request nor the object says so.
@@ -137,8 +191,13 @@ pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64
 pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
     if is(kind, "", &["Namespace", "Service"]) {
         names::dns_label(name)
-    } else if kind.group == "rbac.authorization.k8s.io" || is(kind, "", &["Event"]) {
+    } else if kind.group == "rbac.authorization.k8s.io"
+        || is(kind, "", &["Event"])
+        || is(kind, "apiregistration.k8s.io", &["APIService"])
+    {
         names::path_segment(name)
+    } else if is(kind, "networking.k8s.io", &["IPAddress"]) {
+        builtin::ip_address_name(name)
     } else {
         names::dns_subdomain(name)
     }
@@ -206,14 +265,25 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
                     Some(managed) => meta::set(new, "managedFields", managed),
                     None => meta::remove(new, "managedFields"),
                 }
-            } else if is(kind, "", &["Pod"]) {
-                meta::copy(new, old, "ownerReferences");
-            } else if !is(kind, "", &["Namespace", "Node"]) {
-                meta::copy(new, old, "labels");
+            } else {
+                for field in kept_by_status(kind) {
+                    meta::copy(new, old, field);
+                }
             }
         }
         // This path may change everything.
         "binding" => {}
+        "approval" => {
+            let conditions = new.pointer("/status/conditions").cloned();
+            meta::copy_field(new, old, "spec");
+            meta::copy_field(new, old, "status");
+            if let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) {
+                match conditions {
+                    Some(conditions) => status.insert("conditions".into(), conditions),
+                    None => status.remove("conditions"),
+                };
+            }
+        }
         "ephemeralcontainers" => {
             let asked = new.pointer("/spec/ephemeralContainers").cloned();
             only_spec(old, new);
@@ -240,10 +310,58 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
             if kind.status {
                 meta::copy_field(new, old, "status");
             }
-            if is(kind, "", &["Namespace"]) {
+            if is(kind, "", &["Namespace"])
+                || is(kind, "certificates.k8s.io", &["CertificateSigningRequest"])
+            {
                 meta::copy_field(new, old, "spec");
             }
         }
+    }
+}
+
+/// The fields that a write to this path cannot own, if they are not those of most kinds.
+pub(crate) fn reset_fields(kind: &ServedKind, subresource: &str) -> &'static [&'static str] {
+    if kind.is_custom() {
+        return &[];
+    }
+    let request = is(kind, "certificates.k8s.io", &["CertificateSigningRequest"]);
+    let keeps_metadata = is(kind, "", &["PersistentVolume", "ResourceQuota"])
+        || is(kind, "autoscaling", &["HorizontalPodAutoscaler"])
+        || is(kind, "networking.k8s.io", &["Ingress"]);
+    match subresource {
+        "" if request => &["spec", "status"],
+        "status" if request => &["spec", "status.conditions"],
+        "approval" if request => &["spec", "status.certificate"],
+        "status" if keeps_metadata => &["spec"],
+        _ => &[],
+    }
+}
+
+/// The metadata that a write to the status of a built-in kind does not change.
+fn kept_by_status(kind: &ServedKind) -> &'static [&'static str] {
+    const ALL: [&str; 5] = [
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "generateName",
+    ];
+    match kind.group.as_str() {
+        "" if kind.kind == "Pod" => &["ownerReferences"],
+        "" if ["Namespace", "Node", "PersistentVolume", "ResourceQuota"]
+            .contains(&kind.kind.as_str()) =>
+        {
+            &[]
+        }
+        "autoscaling" | "certificates.k8s.io" => &[],
+        "networking.k8s.io" if kind.kind == "Ingress" => &[],
+        "admissionregistration.k8s.io"
+        | "apiregistration.k8s.io"
+        | "flowcontrol.apiserver.k8s.io"
+        | "networking.k8s.io"
+        | "resource.k8s.io"
+        | "storage.k8s.io" => &ALL,
+        _ => &["labels"],
     }
 }
 

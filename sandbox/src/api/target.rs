@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::builtin;
+use crate::builtin::{self, Conversion};
 use crate::error::ApiError;
 use crate::registry::{GroupResource, ServedKind};
 use crate::store::Key;
@@ -14,9 +14,6 @@ pub(crate) struct Target {
     /// `None` for cluster-scoped kinds and for requests across all namespaces.
     pub(crate) namespace: Option<String>,
 }
-
-const CORE_EVENTS: &str = "events";
-const EVENTS_GROUP: &str = "events.k8s.io";
 
 impl Target {
     pub(crate) fn new(kind: &Arc<ServedKind>, namespace: Option<&str>) -> Self {
@@ -33,15 +30,21 @@ impl Target {
 
     /// The resource under which the objects are stored: both kinds of Event share one.
     pub(crate) fn storage(&self) -> GroupResource {
-        if self.shares_core_events() {
-            GroupResource::new("", CORE_EVENTS)
-        } else {
-            self.resource()
+        match self.conversion() {
+            Some(conversion) => {
+                let [group, plural] = conversion.storage;
+                GroupResource::new(group, plural)
+            }
+            None => self.resource(),
         }
     }
 
-    fn shares_core_events(&self) -> bool {
-        self.kind.group == EVENTS_GROUP && self.kind.plural == CORE_EVENTS
+    fn conversion(&self) -> Option<&'static Conversion> {
+        let kind = &self.kind;
+        if kind.is_custom() {
+            return None;
+        }
+        builtin::shared_storage(&kind.group, &kind.version, &kind.plural)
     }
 
     pub(crate) fn key(&self, name: &str) -> Key {
@@ -54,10 +57,9 @@ impl Target {
 
     /// A stored object in the version of this kind, with the defaults that its definition got meanwhile.
     pub(crate) fn read(&self, stored: &Value) -> Value {
-        let mut object = if self.shares_core_events() {
-            builtin::event_from_core(stored)
-        } else {
-            stored.clone()
+        let mut object = match self.conversion() {
+            Some(conversion) => (conversion.from_stored)(stored),
+            None => stored.clone(),
         };
         if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".into(), self.kind.api_version().into());
@@ -72,7 +74,7 @@ impl Target {
 
     /// Whether a stored object already has the version of this kind.
     pub(crate) fn reads_as_stored(&self, stored: &Value) -> bool {
-        !self.shares_core_events()
+        self.conversion().is_none()
             && self.kind.kind != "Job"
             && stored.get("apiVersion").and_then(Value::as_str)
                 == Some(self.kind.api_version().as_str())
@@ -82,10 +84,9 @@ impl Target {
     /// Converts an object of this version to the stored version. All versions of a custom resource have the same
     /// fields, so its `apiVersion` may stay: it is overwritten when the object is read.
     pub(crate) fn store(&self, object: Value) -> Value {
-        if self.shares_core_events() {
-            builtin::event_to_core(&object)
-        } else {
-            object
+        match self.conversion() {
+            Some(conversion) => (conversion.to_stored)(&object),
+            None => object,
         }
     }
 }

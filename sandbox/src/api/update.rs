@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, create, identify, named, ownership, strategy, validate,
+    Target, WriteOptions, Written, create, identify, named, ownership, stamp, strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -143,7 +143,8 @@ pub(crate) fn update(
         };
         same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
-        let mut new = prepare(target, name, subresource, &current, new)
+        let now = core.clock.timestamp();
+        let mut new = prepare(target, name, subresource, &current, new, &now)
             .map_err(|error| error.warned(&warnings))?;
         warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
         if !owned {
@@ -246,6 +247,7 @@ fn prepare(
     subresource: &str,
     current: &Value,
     mut new: Value,
+    now: &str,
 ) -> Result<Value, ApiError> {
     let kind = &target.kind;
     let mistaken: Vec<Cause> = ["kind", "apiVersion"]
@@ -285,6 +287,7 @@ fn prepare(
     let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
+    stamp::stamp(kind, subresource, Some(current), &mut new, now);
     // The Deployment controller writes its revision into an annotation through the status.
     if !matches!(subresource, "status" | "binding")
         && strategy::counts_as_change(kind, current, &new)

@@ -37,7 +37,7 @@ pub(super) fn object(
     }
     let errors = match subresource {
         "finalize" => Vec::new(),
-        "status" => builtin::validate_status(kind, object),
+        "status" if kind.group != "certificates.k8s.io" => builtin::validate_status(kind, object),
         _ => builtin::validate_object(kind, subresource, object, old),
     };
     causes.extend(errors.into_iter().map(Cause::from));
@@ -156,7 +156,7 @@ fn finalizer_domains(kind: &ServedKind, object: &Value, causes: &mut Vec<Cause>)
 /// The warnings about an object: what is valid but discouraged.
 pub(super) fn warnings(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<String> {
     if !kind.is_custom() {
-        return Vec::new();
+        return builtin::warnings(kind, object, old);
     }
     let known = old.map(meta::finalizers).unwrap_or_default();
     let new = meta::finalizers(object)

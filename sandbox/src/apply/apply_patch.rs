@@ -137,8 +137,7 @@ fn manage_unowned_fields(
         &options.api_version,
         options.subresource.as_deref(),
     );
-    let nothing = Value::Object(Map::new());
-    record_update(typed, &nothing, live, managers, &writer, options);
+    record_update(typed, &options.blank, live, managers, &writer, options);
 }
 
 fn merge_in(

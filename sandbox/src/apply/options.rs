@@ -12,6 +12,8 @@ pub struct ApplyOptions {
     pub force: bool,
     /// Whether the kind has the `status` subresource. If so, a write to the object itself cannot own `status`.
     pub has_status: bool,
+    /// The fields that a write to this endpoint cannot own. If it is empty, `has_status` decides.
+    pub reset: &'static [&'static str],
     /// The object before anything was set. A create is compared with it.
     pub blank: serde_json::Value,
     /// The time of the write.
@@ -31,6 +33,7 @@ impl ApplyOptions {
             subresource: None,
             force: false,
             has_status: true,
+            reset: &[],
             blank: serde_json::Value::Object(serde_json::Map::new()),
             time,
         }
@@ -51,6 +54,12 @@ impl ApplyOptions {
     /// Sets whether the kind has the `status` subresource.
     pub fn has_status(mut self, has_status: bool) -> Self {
         self.has_status = has_status;
+        self
+    }
+
+    /// Sets the fields that a write to this endpoint cannot own. Default: none, so that `has_status` decides.
+    pub fn reset(mut self, fields: &'static [&'static str]) -> Self {
+        self.reset = fields;
         self
     }
 

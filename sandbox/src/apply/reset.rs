@@ -13,11 +13,14 @@ pub(super) enum Endpoint {
     WithoutStatus,
     /// Only the status.
     OnlyStatus,
+    /// All fields but these: `spec`, `status.conditions`.
+    Without(&'static [&'static str]),
 }
 
 impl Endpoint {
     pub(super) fn of(options: &ApplyOptions) -> Self {
         match options.subresource.as_deref() {
+            _ if !options.reset.is_empty() => Self::Without(options.reset),
             Some("status") => Self::OnlyStatus,
             None if options.has_status => Self::WithoutStatus,
             _ => Self::Everything,
@@ -33,6 +36,14 @@ impl Endpoint {
                 let mut status = FieldSet::new();
                 status.insert_member(STATUS.clone());
                 set.recursive_difference(&status)
+            }
+            Self::Without(fields) => {
+                let mut reset = FieldSet::new();
+                for path in *fields {
+                    let steps = path.split('.').map(|name| PathElement::Field(name.into()));
+                    reset.insert(&steps.collect::<Vec<_>>());
+                }
+                set.recursive_difference(&reset)
             }
             Self::OnlyStatus => {
                 let mut only = FieldSet::new();
@@ -76,4 +87,23 @@ pub(super) fn without_identity(set: &FieldSet) -> FieldSet {
         set
     });
     set.difference(&IDENTITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_does_not_own_the_fields_that_its_path_resets() {
+        let path = |text: &str| -> Vec<PathElement> {
+            let names = text.split('.');
+            names.map(|name| PathElement::Field(name.into())).collect()
+        };
+        let mut set = FieldSet::new();
+        for field in ["spec.a", "status.conditions", "status.phase", "data"] {
+            set.insert(&path(field));
+        }
+        let left = Endpoint::Without(&["spec", "status.conditions"]).filter(&set);
+        assert_eq!(left.paths(), [path("data"), path("status.phase")]);
+    }
 }

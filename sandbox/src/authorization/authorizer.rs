@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Action, Mode, rule};
 use crate::authentication::User;
@@ -19,24 +19,77 @@ pub(crate) struct Decision {
     pub(crate) reason: String,
 }
 
+/// What a user may do in a namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rules {
+    /// The rules of the roles that are bound to the user.
+    pub(crate) rules: Vec<Value>,
+    /// The roles that are missing; empty if none is.
+    pub(crate) error: String,
+}
+
+/// The rules that apply to a user in a namespace.
+pub(crate) fn rules_for(mode: Mode, store: &Store, user: &User, namespace: &str) -> Rules {
+    if may_do_everything(mode, user) {
+        return Rules {
+            rules: vec![
+                json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
+                json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
+            ],
+            error: String::new(),
+        };
+    }
+    let mut found = Rules::default();
+    let mut missing = Vec::new();
+    for (binding, place) in places(store, namespace) {
+        if subject(&binding, user, place).is_some() {
+            match rules(store, &binding, place) {
+                Ok(rules) => found.rules.extend(rules),
+                Err(error) => missing.push(error),
+            }
+        }
+    }
+    found.error = listed(&missing);
+    found
+}
+
+fn may_do_everything(mode: Mode, user: &User) -> bool {
+    mode == Mode::AlwaysAllow || user.groups.iter().any(|group| group == MASTERS)
+}
+
+/// The bindings that apply in a namespace, each with the namespace of its roles: none for those that apply everywhere.
+fn places<'a>(store: &Store, namespace: &'a str) -> Vec<(Arc<Value>, &'a str)> {
+    let everywhere = bindings(store, "clusterrolebindings", None);
+    let here = match namespace {
+        "" => Vec::new(),
+        namespace => bindings(store, "rolebindings", Some(namespace)),
+    };
+    let everywhere = everywhere.into_iter().map(|binding| (binding, ""));
+    everywhere
+        .chain(here.into_iter().map(|binding| (binding, namespace)))
+        .collect()
+}
+
+/// Errors in the form in which a real server lists them.
+fn listed(errors: &[String]) -> String {
+    match errors {
+        [] => String::new(),
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
 /// Decides whether a user may do something.
 pub(crate) fn decide(mode: Mode, store: &Store, user: &User, action: &Action) -> Decision {
-    let everything = mode == Mode::AlwaysAllow || user.groups.iter().any(|group| group == MASTERS);
-    if everything {
+    if may_do_everything(mode, user) {
         return Decision {
             allowed: true,
             reason: String::new(),
         };
     }
     let mut missing = Vec::new();
-    let namespace = action.namespace();
-    let everywhere = bindings(store, "clusterrolebindings", None);
-    let here = match namespace {
-        "" => Vec::new(),
-        namespace => bindings(store, "rolebindings", Some(namespace)),
-    };
-    let places = everywhere.iter().map(|binding| (binding, ""));
-    for (binding, namespace) in places.chain(here.iter().map(|binding| (binding, namespace))) {
+    for (binding, namespace) in places(store, action.namespace()) {
+        let binding = &binding;
         let Some(subject) = subject(binding, user, namespace) else {
             continue;
         };
@@ -58,10 +111,9 @@ pub(crate) fn decide(mode: Mode, store: &Store, user: &User, action: &Action) ->
             };
         }
     }
-    let reason = match missing.as_slice() {
-        [] => String::new(),
-        [one] => format!("RBAC: {one}"),
-        many => format!("RBAC: [{}]", many.join(", ")),
+    let reason = match listed(&missing) {
+        none if none.is_empty() => none,
+        missing => format!("RBAC: {missing}"),
     };
     Decision {
         allowed: false,

@@ -12,7 +12,7 @@ mod authorizer;
 mod rule;
 
 pub(crate) use action::{Action, ActionTarget};
-pub(crate) use authorizer::{Decision, decide};
+pub(crate) use authorizer::{Decision, Rules, decide, rules_for};
 
 /// How a sandbox authorizes requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,9 +19,22 @@ pub(crate) struct Resource {
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
     pub(crate) verbs: Vec<String>,
-    pub(crate) subresources: Vec<String>,
+    /// A hash of the form in which a real server stores the objects. A kind that is not stored has none.
+    pub(crate) storage_version_hash: Option<String>,
+    /// In the order of discovery.
+    pub(crate) subresources: Vec<Subresource>,
     /// The name of its definition.
     pub(crate) definition: String,
+}
+
+/// A subresource of a built-in kind, with the group, version and kind of its objects.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Subresource {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) verbs: Vec<String>,
 }
 
 #[derive(Deserialize)]

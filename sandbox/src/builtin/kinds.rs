@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::schema::schema_of;
-use super::{Resource, resources, schema_json};
+use super::{Resource, resources, schema_json, shared_storage};
 use crate::go::{self, Mistyped};
 use crate::registry::{Origin, ScalePaths, SchemaSource, ServedKind};
 use crate::schema::Schema;
@@ -14,7 +14,7 @@ pub fn kinds() -> Vec<Arc<ServedKind>> {
 }
 
 fn kind(resource: &'static Resource) -> ServedKind {
-    let has = |name: &str| resource.subresources.iter().any(|known| known == name);
+    let has = |name: &str| resource.subresources.iter().any(|known| known.name == name);
     ServedKind {
         group: resource.group.clone(),
         version: resource.version.clone(),
@@ -37,7 +37,8 @@ fn kind(resource: &'static Resource) -> ServedKind {
             || schema_json(&resource.definition),
             || schema_of(&resource.definition).unwrap_or_else(Schema::anything),
         ),
-        storage: true,
+        storage: resource.storage_version_hash.is_some()
+            && shared_storage(&resource.group, &resource.version, &resource.plural).is_none(),
         origin: Origin::BuiltIn,
     }
 }

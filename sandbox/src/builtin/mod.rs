@@ -12,37 +12,49 @@
 //! | `schema.rs` | their schemas |
 //! | `defaults/` | defaults |
 //! | `validate/` | validation in code |
+//! | `internal_form.rs` | the form of values in some errors |
 //! | `written.rs` | which fields a server always writes, and which it never writes |
-//! | `conversion.rs` | the two API versions of Events |
+//! | `conversion.rs` | the kinds that are served in two versions and stored in one |
 
 mod conversion;
 mod data;
 mod defaults;
+mod internal_form;
 mod kinds;
 mod schema;
 mod validate;
 mod written;
 
 pub use crate::go::canonical_quantity;
-pub(crate) use conversion::{event_from_core, event_to_core};
-pub(crate) use data::{Resource, definition, definition_names, resources, source};
+pub(crate) use conversion::{Conversion, autoscaler_to_stored, event_to_core, shared_storage};
+pub(crate) use data::{Resource, Subresource, definition, definition_names, resources, source};
 pub(crate) use defaults::{complete_object, default_object, shown_object};
 pub use kinds::kinds;
 pub(crate) use kinds::mistyped;
 pub use schema::{schema, schema_json};
-pub(crate) use validate::{selects, validate_object, validate_status};
+pub(crate) use validate::{ip_address_name, selects, validate_object, validate_status, warnings};
 pub(crate) use written::blank_object;
 
 use crate::registry::ServedKind;
 
-/// The name of a built-in kind's definition.
-fn definition_of(kind: &ServedKind) -> Option<&'static str> {
+/// The description of a built-in kind. Returns `None` for other kinds.
+pub(crate) fn resource(kind: &ServedKind) -> Option<&'static Resource> {
     let mut resources = resources().iter();
-    let found = resources.find(|resource| {
+    resources.find(|resource| {
         !kind.is_custom()
             && resource.group == kind.group
             && resource.version == kind.version
             && resource.kind == kind.kind
-    });
-    found.map(|resource| resource.definition.as_str())
+    })
+}
+
+/// A subresource of a built-in kind.
+pub(crate) fn subresource(kind: &ServedKind, name: &str) -> Option<&'static Subresource> {
+    let mut known = resource(kind)?.subresources.iter();
+    known.find(|known| known.name == name)
+}
+
+/// The name of a built-in kind's definition.
+fn definition_of(kind: &ServedKind) -> Option<&'static str> {
+    resource(kind).map(|resource| resource.definition.as_str())
 }

@@ -58,6 +58,51 @@ fn drop_within(kind: &Type, value: &mut Value) {
     }
 }
 
+/// Turns empty lists and maps that are always written into null: a server stores them in the same form.
+pub(super) fn forget_empty_lists(kind: &ServedKind, object: &mut Value) {
+    if let Some(name) = super::definition_of(kind) {
+        forget_empty(name, object);
+    }
+}
+
+fn forget_empty(name: &str, value: &mut Value) {
+    let (Some(types), Value::Object(object)) = (fields(name), value) else {
+        return;
+    };
+    for (key, field) in types {
+        if let Some(value) = object.get_mut(&**key) {
+            if field.always && is_empty_list(field, value) {
+                *value = Value::Null;
+            }
+            forget_within(&field.kind, value);
+        }
+    }
+}
+
+fn forget_within(kind: &Type, value: &mut Value) {
+    match (kind, value) {
+        (Type::Struct(name), value) => forget_empty(name, value),
+        (Type::List(inner, _), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| forget_within(inner, item));
+        }
+        (Type::Map(inner, _), Value::Object(entries)) => {
+            entries
+                .values_mut()
+                .for_each(|value| forget_within(inner, value));
+        }
+        _ => {}
+    }
+}
+
+/// Whether the value is an empty list or map.
+fn is_empty_list(field: &Field, value: &Value) -> bool {
+    match (&field.kind, value) {
+        (Type::List(..), Value::Array(items)) => items.is_empty(),
+        (Type::Map(..), Value::Object(entries)) => entries.is_empty(),
+        _ => false,
+    }
+}
+
 fn is_unset(field: &Field, value: &Value) -> bool {
     let is_port = matches!(&field.kind, Type::Own(name) if &**name == "IntOrString");
     match value {

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::subresources::Subresource;
+use super::subresources;
 use super::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
 
@@ -81,10 +81,10 @@ fn group(registry: &Registry, name: &str) -> Value {
 }
 
 fn resource(kind: &ServedKind) -> Value {
-    let own = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+    let own = subresources::response_kind(kind, &kind.group, &kind.version, &kind.kind);
     let mut out = Map::new();
     out.insert("resource".to_owned(), json!(kind.plural));
-    out.insert("responseKind".to_owned(), own.clone());
+    out.insert("responseKind".to_owned(), own);
     let scope = if kind.namespaced {
         "Namespaced"
     } else {
@@ -99,9 +99,9 @@ fn resource(kind: &ServedKind) -> Value {
     if !kind.categories.is_empty() {
         out.insert("categories".to_owned(), json!(kind.categories));
     }
-    let subresources: Vec<Value> = Subresource::of(kind)
+    let subresources: Vec<Value> = subresources::subresources(kind)
         .iter()
-        .map(Subresource::aggregated)
+        .map(|one| subresources::aggregated(kind, one))
         .collect();
     if !subresources.is_empty() {
         out.insert("subresources".to_owned(), Value::Array(subresources));
@@ -133,8 +133,9 @@ mod tests {
             aggregated["items"].as_array().unwrap().len(),
             groups["groups"].as_array().unwrap().len()
         );
-        let apps = &aggregated["items"][0];
-        assert_eq!(apps["metadata"]["name"], "apps");
+        let items = aggregated["items"].as_array().unwrap();
+        let apps = items.iter().find(|item| item["metadata"]["name"] == "apps");
+        let apps = apps.unwrap();
         let plain = resource_list(&registry, "apps", "v1").unwrap();
         let plain: Vec<&str> = plain["resources"]
             .as_array()

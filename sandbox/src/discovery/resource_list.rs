@@ -2,8 +2,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::subresources::Subresource;
-use crate::definitions::is_definition;
+use super::subresources::{entry, subresources};
+use crate::builtin;
 use crate::registry::{Registry, ServedKind};
 
 /// `/api/v1` and `/apis/<group>/<version>`. Returns `None` if the version is not served.
@@ -20,12 +20,16 @@ pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> 
         .into_iter()
         .flat_map(|kind| entries(registry, kind))
         .collect();
-    Some(json!({
+    let mut list = json!({
         "kind": "APIResourceList",
-        "apiVersion": "v1",
         "groupVersion": api_version,
         "resources": resources,
-    }))
+    });
+    // The list of the core group is older than the field.
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
 }
 
 /// The resource and its subresources.
@@ -42,37 +46,30 @@ fn entries(registry: &Registry, kind: &ServedKind) -> Vec<Value> {
     if !kind.categories.is_empty() {
         main.insert("categories".to_owned(), json!(kind.categories));
     }
-    main.insert(
-        "storageVersionHash".to_owned(),
-        stored_as(registry, kind).into(),
-    );
+    if let Some(hash) = stored_as(registry, kind) {
+        main.insert("storageVersionHash".to_owned(), hash.into());
+    }
     let mut entries = vec![Value::Object(main)];
-    entries.extend(Subresource::of(kind).iter().map(Subresource::entry));
+    entries.extend(subresources(kind).iter().map(|one| entry(kind, one)));
     entries
 }
 
 /// A hash of the stored form of objects. It is the same for all resources that read the same objects, and it changes
-/// with the form.
-fn stored_as(registry: &Registry, kind: &ServedKind) -> String {
-    let stored = match (kind.group.as_str(), kind.plural.as_str()) {
-        ("events.k8s.io", "events") => registry.storage("", "events"),
-        (group, plural) => registry.storage(group, plural),
-    };
+/// with the form. Returns `None` for kinds that are not stored.
+fn stored_as(registry: &Registry, kind: &ServedKind) -> Option<String> {
+    if let Some(resource) = builtin::resource(kind) {
+        return resource.storage_version_hash.clone();
+    }
+    let stored = registry.storage(&kind.group, &kind.plural);
     let stored = stored.map_or(kind, AsRef::as_ref);
-    // A real server still names the version in which it first stored definitions.
-    let version = match is_definition(stored) {
-        true => "v1beta1",
-        false => stored.version.as_str(),
-    };
-    let text = format!("{}/{version}/{}", stored.group, stored.kind);
+    let text = format!("{}/{}/{}", stored.group, stored.version, stored.kind);
     let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
+    Some(STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin;
 
     #[test]
     fn resources_of_the_same_objects_are_stored_in_the_same_form() {

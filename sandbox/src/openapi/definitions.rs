@@ -14,13 +14,7 @@ pub(super) type Definitions = BTreeMap<String, Value>;
 /// The name of a kind's schema: with the Go package for built-in kinds, with the parts of the group in reverse order
 /// for others.
 pub(super) fn definition_name(kind: &ServedKind) -> String {
-    let known = builtin::resources().iter().find(|resource| {
-        !kind.is_custom()
-            && resource.group == kind.group
-            && resource.version == kind.version
-            && resource.kind == kind.kind
-    });
-    if let Some(resource) = known {
+    if let Some(resource) = builtin::resource(kind) {
         return resource.definition.clone();
     }
     let mut parts: Vec<&str> = kind.group.split('.').rev().collect();
@@ -59,7 +53,9 @@ pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> De
         if kind.scale.is_some() {
             wanted.push(SCALE.to_owned());
         }
-        found.insert(list_name(kind), list(kind, &name));
+        if kind.allows("list") {
+            found.insert(list_name(kind), list(kind, &name));
+        }
         if kind.is_custom() {
             found.insert(name, custom(kind));
         } else {

@@ -18,7 +18,7 @@ use crate::definitions;
 use crate::fault::Faults;
 use crate::pods::Pods;
 use crate::record::RecordedRequest;
-use crate::registry::GroupResource;
+use crate::registry::{GroupResource, ServedKind};
 use crate::server::{HttpsOptions, HttpsServer, serve_connection};
 
 /// A running sandbox. A clone is a handle to the same sandbox, which ends after [`shutdown`](Self::shutdown) or when
@@ -87,7 +87,8 @@ impl Sandbox {
         let simulated = simulated.iter().filter(|_| self.simulates);
         builtin::kinds()
             .iter()
-            .filter(|served| served.group == group && served.kind == kind && served.status)
+            .filter(|served| served.group == group && served.kind == kind)
+            .filter(|served| served.status || configures_server(served))
             .map(|served| served.group_resource())
             .any(|resource| {
                 !written
@@ -183,4 +184,10 @@ impl Sandbox {
         self.core.tasks.close();
         self.core.tasks.wait().await;
     }
+}
+
+/// Whether objects of a kind without a status configure a part of a real server.
+fn configures_server(kind: &ServedKind) -> bool {
+    let of_core = kind.group.is_empty() && kind.kind == "LimitRange";
+    of_core || kind.group == "admissionregistration.k8s.io" || kind.kind == "NetworkPolicy"
 }

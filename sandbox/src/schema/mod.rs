@@ -51,6 +51,7 @@ mod structural;
 mod tests;
 mod validate;
 
+pub(crate) use cel::compile_expression;
 pub(crate) use error::{FieldError, FieldErrorKind};
 pub use node::Schema;
 pub(crate) use set::SchemaSet;

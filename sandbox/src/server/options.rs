@@ -204,6 +204,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
     }
     Ok(WriteOptions {
         manager: manager.into(),
+        user: request.user.clone(),
         force: query.flag("force"),
         dry_run: dry_run(request, query.all("dryRun"))?,
         validation,

@@ -4,6 +4,7 @@ use super::negotiate::Form;
 use super::pods::Upgrade;
 use super::query::Query;
 use crate::api::Target;
+use crate::authentication::User;
 use crate::record::RecordedRequest;
 
 /// A request with its path and query parsed.
@@ -27,4 +28,5 @@ pub(super) struct Request {
     pub(super) query: Query,
     pub(super) body: Bytes,
     pub(super) record: RecordedRequest,
+    pub(super) user: User,
 }

@@ -7,13 +7,14 @@ use http_body::Body as HttpBody;
 use super::negotiate::{Offer, negotiate};
 use super::request::{Incoming, Request};
 use super::respond::{self, Body};
-use super::reviews::Review;
 use super::route::ResourceRoute;
 use super::{body, patch, pods, protobuf, read, write};
 use crate::api::Target;
+use crate::authentication::User;
+use crate::builtin;
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::registry::Registry;
+use crate::registry::ServedKind;
 use crate::stack;
 
 /// Answers a request for a resource.
@@ -23,6 +24,7 @@ use crate::stack;
 pub(super) async fn handle<B>(
     core: &Arc<Core>,
     route: ResourceRoute,
+    user: User,
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError>
 where
@@ -36,7 +38,7 @@ where
     }
     let registry = core.registry();
     let Some(kind) = registry.find(&route.group, &route.version, &route.resource) else {
-        return unserved(&registry, &route);
+        return respond::unserved(&registry, &route.group);
     };
     let target = Target::new(kind, route.namespace.as_deref());
     if target.kind.is_custom() && is_elsewhere(&target, &route) {
@@ -56,8 +58,10 @@ where
         query: incoming.query,
         body: body::read(core, incoming.body).await?,
         record: incoming.record,
+        user,
     };
     translate(core, &mut request).await?;
+    let deprecated = deprecation(&request.target.kind);
     let is_watch = route.verb == "watch";
     let answer = match route.verb {
         "get" => read::get(core, &request).await,
@@ -68,6 +72,15 @@ where
             stack::large(|| write::handle(core, &request))
         }
         _ => write::handle(core, &request),
+    };
+    let answer = match deprecated {
+        Some(text) => answer
+            .map_err(|error| error.warned(&[text.to_owned()]))
+            .map(|mut answer| {
+                respond::warn(&mut answer, text);
+                answer
+            }),
+        None => answer,
     };
     Ok(encoding.translate(answer?, is_watch).await)
 }
@@ -120,21 +133,11 @@ async fn translate(core: &Core, request: &mut Request) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn unserved(registry: &Registry, route: &ResourceRoute) -> Result<Response<Body>, ApiError> {
-    const REVIEWS: &[&str] = &[
-        "authentication.k8s.io",
-        "authorization.k8s.io",
-        "policy",
-        "autoscaling",
-    ];
-    if let Some(refused) = Review::refused(route) {
-        return Err(refused);
-    }
-    if REVIEWS.contains(&route.group.as_str()) {
-        let feature = format!("{} of {}/{}", route.resource, route.group, route.version);
-        return Err(ApiError::not_implemented(feature));
-    }
-    respond::unserved(registry, &route.group)
+/// The warning for requests of a kind that is deprecated.
+fn deprecation(kind: &ServedKind) -> Option<&'static str> {
+    let deprecated = !kind.is_custom() && kind.group.is_empty() && kind.plural == "endpoints";
+    deprecated
+        .then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 }
 
 /// Whether the path has a namespace and the kind is cluster-scoped, or the other way round.
@@ -156,7 +159,7 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
     let subresource = route.subresource.as_deref().unwrap_or_default();
     if is_elsewhere(target, route) {
         // The path exists for reads across all namespaces.
-        let is_path = kind.namespaced && route.name.is_none();
+        let is_path = kind.namespaced && route.name.is_none() && kind.allows("list");
         return Err(if is_path {
             ApiError::method_not_allowed()
         } else {
@@ -169,45 +172,63 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
             return Err(ApiError::bad_request("name must be provided"));
         }
     }
-    let core_kind = |plural: &str| kind.group.is_empty() && kind.plural == plural;
-    let (pods, accounts) = (core_kind("pods"), core_kind("serviceaccounts"));
+    if !kind.is_custom() {
+        return check_built_in(kind, route, subresource);
+    }
     match (subresource, route.verb) {
-        ("", "create") if route.name.is_some() && !kind.is_custom() => {
-            Err(ApiError::method_not_allowed())
-        }
-        ("", "update" | "patch") if route.name.is_none() => Err(ApiError::method_not_allowed()),
         ("", verb) if kind.allows(verb) => Ok(()),
         ("", _) => Err(ApiError::method_not_allowed()),
         ("status", "get" | "update" | "patch") if kind.status => Ok(()),
         ("scale", "get" | "update" | "patch") if kind.scale.is_some() => Ok(()),
-        ("eviction" | "binding", "create") if pods => Ok(()),
-        ("ephemeralcontainers" | "resize", "get" | "update" | "patch") if pods => Ok(()),
-        ("eviction" | "binding" | "ephemeralcontainers" | "resize", _) if pods => {
-            Err(ApiError::method_not_allowed())
-        }
-        ("token", "create") if accounts => Ok(()),
-        ("token", _) if accounts => Err(ApiError::method_not_allowed()),
-        ("finalize", "update") if kind.plural == "namespaces" && kind.group.is_empty() => Ok(()),
-        ("status" | "scale", _) if !kind.status && !kind.is_custom() => {
-            Err(ApiError::no_such_resource())
-        }
-        ("status", _) if kind.is_custom() && kind.status => Err(ApiError::method_not_supported(
+        ("status", _) if kind.status => Err(ApiError::method_not_supported(
             &target.resource(),
             route.verb,
         )),
-        ("scale", _) if kind.is_custom() && kind.scale.is_some() => Err(
-            ApiError::method_not_supported(&target.resource(), route.verb),
-        ),
+        ("scale", _) if kind.scale.is_some() => Err(ApiError::method_not_supported(
+            &target.resource(),
+            route.verb,
+        )),
         ("status" | "scale", "create" | "delete") => Err(ApiError::method_not_allowed()),
-        _ if kind.is_custom() => Err(target.not_found(route.name.as_deref().unwrap_or_default())),
-        (other, _) => Err(ApiError::not_implemented(format_args!(
-            "the subresource {}/{other}{}",
-            kind.plural,
-            if route.rest {
-                " and the paths below it"
-            } else {
-                ""
-            }
-        ))),
+        _ => Err(target.not_found(route.name.as_deref().unwrap_or_default())),
     }
+}
+
+fn check_built_in(
+    kind: &ServedKind,
+    route: &ResourceRoute,
+    subresource: &str,
+) -> Result<(), ApiError> {
+    let verb = route.verb;
+    if subresource.is_empty() {
+        if route.name.is_some() && !kind.allows("get") {
+            return Err(ApiError::no_such_resource());
+        }
+        let is_of_object = !matches!(verb, "list" | "watch" | "create" | "deletecollection");
+        if !kind.allows(verb) || route.name.is_some() != is_of_object {
+            return Err(ApiError::method_not_allowed());
+        }
+        if kind.plural == "componentstatuses" {
+            return Err(ApiError::not_implemented("the states of components"));
+        }
+        return Ok(());
+    }
+    let Some(known) = builtin::subresource(kind, subresource) else {
+        return Err(ApiError::no_such_resource());
+    };
+    if subresource == "proxy" {
+        let below = if route.rest {
+            " and the paths below it"
+        } else {
+            ""
+        };
+        let feature = format!("the subresource {}/proxy{below}", kind.plural);
+        return Err(ApiError::not_implemented(feature));
+    }
+    if route.rest {
+        return Err(ApiError::no_such_resource());
+    }
+    if !known.verbs.iter().any(|known| known == verb) {
+        return Err(ApiError::method_not_allowed());
+    }
+    Ok(())
 }

@@ -30,6 +30,8 @@ pub(super) enum Review {
     LocalAccess,
     /// Whether the sender may do something.
     OwnAccess,
+    /// What the sender may do in a namespace.
+    OwnRules,
 }
 
 impl Review {
@@ -45,30 +47,16 @@ impl Review {
             (AUTHORIZATION, "subjectaccessreviews") => Self::Access,
             (AUTHORIZATION, "localsubjectaccessreviews") => Self::LocalAccess,
             (AUTHORIZATION, "selfsubjectaccessreviews") => Self::OwnAccess,
+            (AUTHORIZATION, "selfsubjectrulesreviews") => Self::OwnRules,
             _ => return None,
         };
         (route.namespace.is_some() == (review == Self::LocalAccess)).then_some(review)
     }
 
-    /// The error for a path of a review with another verb than `create`. Returns `None` for all other paths.
-    pub(super) fn refused(route: &ResourceRoute) -> Option<ApiError> {
-        let object = ResourceRoute {
-            verb: "create",
-            name: None,
-            ..route.clone()
-        };
-        Self::of(&object)?;
-        Some(match (&route.name, route.verb) {
-            (None, "create") => return None,
-            (None, _) => ApiError::method_not_allowed(),
-            (Some(_), _) => ApiError::no_such_resource(),
-        })
-    }
-
     fn group(self) -> &'static str {
         match self {
             Self::OwnSubject | Self::Token => AUTHENTICATION,
-            Self::Access | Self::LocalAccess | Self::OwnAccess => AUTHORIZATION,
+            Self::Access | Self::LocalAccess | Self::OwnAccess | Self::OwnRules => AUTHORIZATION,
         }
     }
 
@@ -79,6 +67,7 @@ impl Review {
             Self::Access => "SubjectAccessReview",
             Self::LocalAccess => "LocalSubjectAccessReview",
             Self::OwnAccess => "SelfSubjectAccessReview",
+            Self::OwnRules => "SelfSubjectRulesReview",
         }
     }
 }
@@ -122,6 +111,12 @@ where
             object["status"] = json!({"userInfo": user_info(user)});
             let response = respond::json(201, &object, incoming.query.flag("pretty"));
             return Ok(encoding.translate(response, false).await);
+        }
+        Review::OwnRules => {
+            object["metadata"] = json!({});
+            object["spec"] = json!({});
+            object["status"] = rules_status(core, user, text(&spec, "namespace"))?;
+            return Ok(respond::json(201, &object, incoming.query.flag("pretty")));
         }
         Review::Token => token_status(core, &spec)?,
         Review::Access => {
@@ -203,6 +198,39 @@ fn token_status(core: &Core, spec: &Value) -> Result<Value, ApiError> {
             Err(bad) => json!({"user": {}, "error": bad.to_string()}),
         },
     )
+}
+
+/// # Errors
+/// 400 if there is no namespace.
+fn rules_status(core: &Core, user: &User, namespace: &str) -> Result<Value, ApiError> {
+    if namespace.is_empty() {
+        return Err(ApiError::bad_request("no namespace on request"));
+    }
+    let found = core.rules_for(user, namespace);
+    let having = |list: &str, fields: &[&str]| -> Value {
+        let rules = found
+            .rules
+            .iter()
+            .filter(|rule| !strings(rule, list).is_empty());
+        rules
+            .map(|rule| {
+                let given = fields.iter().filter_map(|field| {
+                    let value = rule.get(field).filter(|value| !value.is_null())?;
+                    Some(((*field).to_owned(), value.clone()))
+                });
+                Value::Object(given.collect())
+            })
+            .collect()
+    };
+    let mut status = json!({
+        "resourceRules": having("resources", &["verbs", "apiGroups", "resources", "resourceNames"]),
+        "nonResourceRules": having("nonResourceURLs", &["verbs", "nonResourceURLs"]),
+        "incomplete": false,
+    });
+    if !found.error.is_empty() {
+        status["evaluationError"] = found.error.into();
+    }
+    Ok(status)
 }
 
 fn access_status(decision: &Decision) -> Value {

@@ -88,7 +88,7 @@ where
     let result = match (allowed, route) {
         (Ok(user), Route::Resource(route)) => match Review::of(&route) {
             Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
-            None => resource::handle(&core, route, incoming).await,
+            None => resource::handle(&core, route, user.into_owned(), incoming).await,
         },
         (Ok(_), Route::Other) if is_control => controls::handle(&core, incoming).await,
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,

@@ -6,15 +6,21 @@ use serde_json::Value;
 use super::request::Request;
 use super::respond::{self, Body};
 use super::{body, options, patch, render};
-use crate::api::{self, DeleteOptions, Replace, WriteOptions, Written, strategy};
+use crate::api::{self, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::meta;
+use crate::registry::ServedKind;
 
 /// Answers the verbs that change something.
 pub(super) fn handle(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     match request.verb {
         "create" if !request.subresource.is_empty() => {
             let answer = create_subresource(core, request)?;
+            Ok(respond::json(201, &answer, request.query.flag("pretty")))
+        }
+        "create" if is_binding(&request.target.kind) => {
+            let answer = create_binding(core, request)?;
             Ok(respond::json(201, &answer, request.query.flag("pretty")))
         }
         "create" => {
@@ -98,6 +104,22 @@ fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError>
         "token" => api::issue(core, target, name, &body, &options),
         _ => Err(ApiError::method_not_allowed()),
     }
+}
+
+fn is_binding(kind: &ServedKind) -> bool {
+    !kind.is_custom() && kind.group.is_empty() && kind.plural == "bindings"
+}
+
+/// Binds the Pod that has the name of the Binding.
+fn create_binding(core: &Core, request: &Request) -> Result<Value, ApiError> {
+    let body = document(request)?;
+    let options = options::write(request)?;
+    let registry = core.registry();
+    let pods = registry
+        .storage("", "pods")
+        .ok_or_else(ApiError::no_such_resource)?;
+    let target = Target::new(pods, request.target.namespace.as_deref());
+    api::bind(core, &target, meta::name(&body), &body, &options)
 }
 
 /// The decoded body of any kind.

@@ -112,6 +112,35 @@ pub(super) fn selector(selector: Option<&Value>) -> String {
     joined(parts)
 }
 
+/// The name of a class, which says whether an annotation makes it the default class.
+pub(super) fn name_of_class(object: &Value, annotations: &[&str]) -> String {
+    let name = text(object, "/metadata/name");
+    let set = object.pointer("/metadata/annotations");
+    let is_default = annotations.iter().any(|known| {
+        set.and_then(|set| set.get(known))
+            .is_some_and(|value| value == "true")
+    });
+    match is_default {
+        true => format!("{name} (default)"),
+        false => name.to_owned(),
+    }
+}
+
+/// Access modes in short.
+pub(super) fn access_modes(object: &Value, pointer: &str) -> String {
+    const SHORT: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let given = items(object, pointer);
+    let set = SHORT
+        .iter()
+        .filter(|(mode, _)| given.iter().any(|given| given == mode));
+    set.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
+}
+
 /// Names and images of the containers of a Pod template, each as one cell.
 pub(super) fn containers(spec: Option<&Value>) -> [Value; 2] {
     let all = spec.map_or(&[][..], |spec| items(spec, "/containers"));

@@ -1,7 +1,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::cells::{NONE, UNKNOWN, age, count, items, joined, number, since, text, text_or, time};
+use super::cells::{
+    NONE, UNKNOWN, access_modes, age, count, items, joined, number, since, text, text_or, time,
+};
 use super::printer::Printer;
 
 pub(super) const CONFIG_MAPS: Printer = Printer {
@@ -144,12 +146,6 @@ pub(super) const CLAIMS: Printer = Printer {
         let going = object.pointer("/metadata/deletionTimestamp").is_some();
         let phase = text(object, "/status/phase");
         let bound = !text(object, "/spec/volumeName").is_empty();
-        let modes: Vec<String> = items(object, "/status/accessModes")
-            .iter()
-            .filter_map(Value::as_str)
-            // ReadWriteOnce is shown as RWO, ReadWriteOncePod as RWOP.
-            .map(|mode| mode.chars().filter(char::is_ascii_uppercase).collect())
-            .collect();
         let capacity = text(object, "/status/capacity/storage");
         let class = "/spec/volumeAttributesClassName";
         vec![
@@ -157,7 +153,7 @@ pub(super) const CLAIMS: Printer = Printer {
             text(object, "/spec/volumeName").into(),
             if bound { capacity } else { "" }.into(),
             if bound {
-                modes.join(",")
+                access_modes(object, "/status/accessModes")
             } else {
                 String::new()
             }

@@ -8,21 +8,27 @@
 //! | --- | --- |
 //! | `render.rs` | [`table`], and the parameter `includeObject` |
 //! | `printer.rs` | the columns and cells of a kind; the printer of each kind |
-//! | `pod.rs`, `workload.rs`, `batch.rs`, `service.rs`, `cluster.rs`, `rbac.rs` | the printers of the built-in kinds |
+//! | `pod.rs`, `workload.rs`, `batch.rs`, `autoscaler.rs`, `service.rs`, `network.rs`, `storage.rs` | the printers of workloads, network and storage |
+//! | `cluster.rs`, `rbac.rs`, `admission.rs`, `platform.rs` | the printers of the other built-in kinds |
 //! | `custom.rs`, `json_path.rs` | the cells of custom resources |
 //! | `cells.rs`, `duration.rs` | cells that several kinds share; ages |
 
+mod admission;
+mod autoscaler;
 mod batch;
 mod cells;
 mod cluster;
 mod custom;
 mod duration;
 mod json_path;
+mod network;
+mod platform;
 mod pod;
 mod printer;
 mod rbac;
 mod render;
 mod service;
+mod storage;
 mod workload;
 
 pub use duration::human_duration;

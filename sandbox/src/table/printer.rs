@@ -1,7 +1,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{batch, cluster, pod, rbac, service, workload};
+use super::{
+    admission, autoscaler, batch, cluster, network, platform, pod, rbac, service, storage, workload,
+};
 use crate::registry::ServedKind;
 
 /// How the objects of a built-in kind are shown.
@@ -20,6 +22,7 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
     if kind.is_custom() {
         return None;
     }
+    let is_old = kind.version == "v1";
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => pod::PODS,
         ("", "services") => service::SERVICES,
@@ -30,6 +33,10 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("", "nodes") => cluster::NODES,
         ("", "persistentvolumeclaims") => cluster::CLAIMS,
         ("", "events") => cluster::EVENTS,
+        ("", "endpoints") => network::ENDPOINTS,
+        ("", "persistentvolumes") => storage::VOLUMES,
+        ("", "podtemplates") => workload::POD_TEMPLATES,
+        ("", "resourcequotas") => platform::QUOTAS,
         ("events.k8s.io", "events") => cluster::NEW_EVENTS,
         ("coordination.k8s.io", "leases") => cluster::LEASES,
         ("apps", "deployments") => workload::DEPLOYMENTS,
@@ -41,6 +48,39 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("batch", "cronjobs") => batch::CRON_JOBS,
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => rbac::ROLES,
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => rbac::BINDINGS,
+        ("admissionregistration.k8s.io", plural) => match plural {
+            "validatingadmissionpolicies" => admission::VALIDATING_POLICIES,
+            "mutatingadmissionpolicies" => admission::MUTATING_POLICIES,
+            "validatingadmissionpolicybindings" | "mutatingadmissionpolicybindings" => {
+                admission::BINDINGS
+            }
+            _ => admission::WEBHOOKS,
+        },
+        ("apiregistration.k8s.io", "apiservices") => platform::API_SERVICES,
+        ("autoscaling", _) if is_old => autoscaler::OLD_AUTOSCALERS,
+        ("autoscaling", _) => autoscaler::AUTOSCALERS,
+        ("certificates.k8s.io", _) => platform::CERTIFICATE_REQUESTS,
+        ("discovery.k8s.io", _) => network::ENDPOINT_SLICES,
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => platform::FLOW_SCHEMAS,
+        ("flowcontrol.apiserver.k8s.io", _) => platform::PRIORITY_LEVELS,
+        ("networking.k8s.io", plural) => match plural {
+            "ingresses" => network::INGRESSES,
+            "ingressclasses" => network::INGRESS_CLASSES,
+            "networkpolicies" => network::NETWORK_POLICIES,
+            "ipaddresses" => network::ADDRESSES,
+            _ => network::RANGES,
+        },
+        ("node.k8s.io", _) => platform::RUNTIME_CLASSES,
+        ("resource.k8s.io", "resourceclaims") => storage::CLAIMS,
+        ("resource.k8s.io", "resourceslices") => storage::SLICES,
+        ("resource.k8s.io", _) => cluster::SERVICE_ACCOUNTS,
+        ("scheduling.k8s.io", _) => platform::PRIORITY_CLASSES,
+        ("storage.k8s.io", "storageclasses") => storage::CLASSES,
+        ("storage.k8s.io", "volumeattributesclasses") => storage::ATTRIBUTES_CLASSES,
+        ("storage.k8s.io", "volumeattachments") => storage::ATTACHMENTS,
+        ("storage.k8s.io", "csidrivers") => storage::DRIVERS,
+        ("storage.k8s.io", "csinodes") => storage::DRIVERS_OF_NODES,
+        ("storage.k8s.io", "csistoragecapacities") | ("", "limitranges") => rbac::ROLES,
         // Both show the time of creation, not the age.
         ("apiextensions.k8s.io", "customresourcedefinitions") => rbac::ROLES,
         _ => return None,

@@ -86,7 +86,8 @@ impl<'a> Columns<'a> {
         match self {
             Self::BuiltIn(printer) => {
                 all.extend(printer.columns.iter().map(|(name, kind, priority)| {
-                    let format = if *name == "Name" { "name" } else { "" };
+                    let is_name = matches!(*name, "Name" | "Attacher");
+                    let format = if is_name { "name" } else { "" };
                     definition(name, kind, format, "", *priority)
                 }))
             }

@@ -126,6 +126,20 @@ pub(super) const REVISIONS: Printer = Printer {
     },
 };
 
+pub(super) const POD_TEMPLATES: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Containers", "string", 0),
+        ("Images", "string", 0),
+        ("Pod Labels", "string", 0),
+    ],
+    cells: |object, _| {
+        let [names, images] = containers(object.pointer("/template/spec"));
+        let labels = labels(object.pointer("/template/metadata/labels"));
+        vec![names, images, labels.into()]
+    },
+};
+
 fn ready(object: &Value) -> Value {
     let (ready, wanted) = (
         number(object, "/status/readyReplicas"),

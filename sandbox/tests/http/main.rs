@@ -9,6 +9,7 @@ mod deletion;
 mod faults;
 mod hostile;
 mod https;
+mod kinds;
 mod lists;
 #[cfg(all(feature = "program", unix))]
 mod program;

@@ -133,14 +133,10 @@ async fn invalid_requests_are_refused_with_the_texts_of_the_server() {
             (501, "NotImplemented", "the sandbox does not implement the subresource pods/proxy".to_owned()),
         ),
         (
-            "POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews".into(),
-            json,
-            "{}".into(),
-            (
-                501,
-                "NotImplemented",
-                "the sandbox does not implement selfsubjectrulesreviews of authorization.k8s.io/v1".to_owned(),
-            ),
+            "GET /api/v1/componentstatuses".into(),
+            "",
+            String::new(),
+            (501, "NotImplemented", "the sandbox does not implement the states of components".to_owned()),
         ),
         (
             "GET /api/v1/watch/configmaps".into(),

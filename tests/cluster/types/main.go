@@ -20,26 +20,53 @@ import (
 	"reflect"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 var (
 	roots = []any{
-		corev1.ConfigMap{}, corev1.Event{}, corev1.Namespace{}, corev1.Node{}, corev1.PersistentVolumeClaim{}, corev1.Pod{},
-		corev1.ReplicationController{}, corev1.Secret{}, corev1.ServiceAccount{}, corev1.Service{},
+		corev1.Binding{}, corev1.ComponentStatus{}, corev1.ConfigMap{}, corev1.Endpoints{}, corev1.Event{}, corev1.LimitRange{},
+		corev1.Namespace{}, corev1.Node{}, corev1.PersistentVolume{}, corev1.PersistentVolumeClaim{}, corev1.Pod{},
+		corev1.PodTemplate{}, corev1.ReplicationController{}, corev1.ResourceQuota{}, corev1.Secret{}, corev1.ServiceAccount{},
+		corev1.Service{},
+		admissionv1.MutatingAdmissionPolicy{}, admissionv1.MutatingAdmissionPolicyBinding{},
+		admissionv1.MutatingWebhookConfiguration{}, admissionv1.ValidatingAdmissionPolicy{},
+		admissionv1.ValidatingAdmissionPolicyBinding{}, admissionv1.ValidatingWebhookConfiguration{},
+		apiextensionsv1.CustomResourceDefinition{}, apiregistrationv1.APIService{},
 		appsv1.ControllerRevision{}, appsv1.DaemonSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{},
-		autoscalingv1.Scale{}, batchv1.CronJob{}, batchv1.Job{}, coordinationv1.Lease{}, eventsv1.Event{},
-		policyv1.PodDisruptionBudget{},
+		authenticationv1.SelfSubjectReview{}, authenticationv1.TokenRequest{}, authenticationv1.TokenReview{},
+		authorizationv1.LocalSubjectAccessReview{}, authorizationv1.SelfSubjectAccessReview{},
+		authorizationv1.SelfSubjectRulesReview{}, authorizationv1.SubjectAccessReview{},
+		autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.Scale{}, autoscalingv2.HorizontalPodAutoscaler{},
+		batchv1.CronJob{}, batchv1.Job{}, certificatesv1.CertificateSigningRequest{}, coordinationv1.Lease{},
+		discoveryv1.EndpointSlice{}, eventsv1.Event{}, flowcontrolv1.FlowSchema{}, flowcontrolv1.PriorityLevelConfiguration{},
+		networkingv1.IPAddress{}, networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{},
+		networkingv1.ServiceCIDR{}, nodev1.RuntimeClass{}, policyv1.Eviction{}, policyv1.PodDisruptionBudget{},
 		rbacv1.ClusterRole{}, rbacv1.ClusterRoleBinding{}, rbacv1.Role{}, rbacv1.RoleBinding{},
-		apiextensionsv1.CustomResourceDefinition{},
+		resourcev1.DeviceClass{}, resourcev1.ResourceClaim{}, resourcev1.ResourceClaimTemplate{}, resourcev1.ResourceSlice{},
+		schedulingv1.PriorityClass{}, storagev1.CSIDriver{}, storagev1.CSINode{}, storagev1.CSIStorageCapacity{},
+		storagev1.StorageClass{}, storagev1.VolumeAttachment{}, storagev1.VolumeAttributesClass{},
 	}
 	marshaler = reflect.TypeFor[json.Marshaler]()
 	types     = map[string]map[string]string{}

@@ -115,6 +115,246 @@ const KNOWN: &[(&str, &str, &str)] = &[
         DOCUMENTATION,
     ),
     (
+        "kinds: ",
+        "/body/columnDefinitions/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "kinds: persistentvolumes: ",
+        "/body/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: persistentvolumes: ",
+        "/body/items/*/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: persistentvolumes: ",
+        "/body/rows/*/object/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: persistentvolumes: unknown field",
+        "/body/message",
+        PROTECTION,
+    ),
+    (
+        "kinds: persistentvolumes: unknown field",
+        "/body/details/causes/0/message",
+        PROTECTION,
+    ),
+    (
+        "kinds: volumeattributesclasses.storage.k8s.io: ",
+        "/body/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: volumeattributesclasses.storage.k8s.io: ",
+        "/body/items/*/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: volumeattributesclasses.storage.k8s.io: ",
+        "/body/rows/*/object/metadata/finalizers",
+        PROTECTION,
+    ),
+    (
+        "kinds: volumeattributesclasses.storage.k8s.io: unknown field",
+        "/body/message",
+        PROTECTION,
+    ),
+    (
+        "kinds: volumeattributesclasses.storage.k8s.io: unknown field",
+        "/body/details/causes/0/message",
+        PROTECTION,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/status/conditions",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/items/*/status",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/items/*/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/*/object/status",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/*/object/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/rows/*/object/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: ",
+        "/body/rows/0/cells",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: unknown field",
+        "/body/message",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: apiservices.apiregistration.k8s.io: unknown field",
+        "/body/details/causes/0/message",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/status/conditions",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/items/*/status",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/items/*/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/*/object/status",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/*/object/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/rows/*/object/metadata/managedFields",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: ",
+        "/body/rows/0/cells",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: unknown field",
+        "/body/message",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: flowschemas.flowcontrol.apiserver.k8s.io: unknown field",
+        "/body/details/causes/0/message",
+        CONTROLLERS,
+    ),
+    (
+        "kinds: certificatesigningrequests.certificates.k8s.io: ",
+        "/body/spec/extra",
+        "the administrator of the sandbox has no client certificate, whose hash a real server notes",
+    ),
+    (
+        "kinds: certificatesigningrequests.certificates.k8s.io: ",
+        "/body/items/*/spec/extra",
+        "the administrator of the sandbox has no client certificate, whose hash a real server notes",
+    ),
+    (
+        "kinds: certificatesigningrequests.certificates.k8s.io: ",
+        "/body/*/object/spec/extra",
+        "the administrator of the sandbox has no client certificate, whose hash a real server notes",
+    ),
+    (
+        "kinds: certificatesigningrequests.certificates.k8s.io: unknown field",
+        "/body/message",
+        "the administrator of the sandbox has no client certificate, whose hash a real server notes",
+    ),
+    (
+        "kinds: persistentvolumes: update source",
+        "/body/message",
+        "a real server appends the difference between two values of its own type",
+    ),
+    (
+        "kinds: volumeattachments.storage.k8s.io: update node",
+        "/body/message",
+        "a real server shows a value of its own type",
+    ),
+    (
+        "kinds: deviceclasses.resource.k8s.io: refused: empty expression",
+        "/body/message",
+        "another parser reads CEL, and has other error texts",
+    ),
+    (
+        "kinds: validatingadmissionpolicies.admissionregistration.k8s.io: refused: unknown variable",
+        "/body/message",
+        "another parser reads CEL, and has other error texts",
+    ),
+    (
+        "kinds: certificatesigningrequests.certificates.k8s.io: unknown field",
+        "/body/details/causes/0/message",
+        "the administrator of the sandbox has no client certificate, whose hash a real server notes",
+    ),
+    (
+        "kinds: persistentvolumes: update source",
+        "/body/details/causes/0/message",
+        "a real server appends the difference between two values of its own type",
+    ),
+    (
+        "kinds: volumeattachments.storage.k8s.io: update node",
+        "/body/details/causes/0/message",
+        "a real server shows a value of its own type",
+    ),
+    (
+        "kinds: deviceclasses.resource.k8s.io: refused: empty expression",
+        "/body/details/causes/0/message",
+        "another parser reads CEL, and has other error texts",
+    ),
+    (
+        "kinds: validatingadmissionpolicies.admissionregistration.k8s.io: refused: unknown variable",
+        "/body/details/causes/0/message",
+        "another parser reads CEL, and has other error texts",
+    ),
+    (
+        "kinds: ipaddresses.networking.k8s.io: table of",
+        "/body/rows/0/cells",
+        "a real server sends a cell that has no column",
+    ),
+    (
+        "kinds: horizontalpodautoscalers.v1.autoscaling: table of rich",
+        "/body/rows/0/object/metadata/annotations",
+        "a real server leaves out the annotations of the conversion in tables",
+    ),
+    (
+        "kinds: horizontalpodautoscalers.v1.autoscaling: status in the main resource",
+        "/body/metadata/managedFields/0/fieldsV1/f:metadata",
+        CONVERSION,
+    ),
+    (
+        "kinds: horizontalpodautoscalers.v1.autoscaling: table of minimal",
+        "/body/rows/0/object/metadata/managedFields/0/fieldsV1/f:metadata",
+        CONVERSION,
+    ),
+    (
         "tables: gadgets: ",
         "/body/columnDefinitions/0/description",
         DOCUMENTATION,
@@ -258,6 +498,16 @@ const KNOWN: &[(&str, &str, &str)] = &[
 
 const OWNED_DATA: &str =
     "the owner of the data of a ControllerRevision is the owner of each field in it";
+
+/// The reason why some finalizers are missing.
+const PROTECTION: &str = "the sandbox does not protect objects in use, because no controller would remove the protection";
+
+/// The reason why some conditions are missing.
+const CONTROLLERS: &str = "the sandbox has no controllers of the API server's own objects";
+
+/// The reason why an annotation has no owner.
+const CONVERSION: &str =
+    "a real server gives an annotation of the conversion an owner although the change was refused";
 
 /// The reason why descriptions of built-in kinds and fields are ignored.
 const DOCUMENTATION: &str = "the sandbox leaves out the documentation of built-in kinds";

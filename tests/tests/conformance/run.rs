@@ -39,6 +39,7 @@ pub(crate) struct Ask {
     content_type: &'static str,
     accept: String,
     body: Option<Bytes>,
+    user: Option<&'static str>,
 }
 
 impl Ask {
@@ -49,6 +50,7 @@ impl Ask {
             content_type: "application/json",
             accept: "application/json".into(),
             body: None,
+            user: None,
         }
     }
 
@@ -115,6 +117,12 @@ impl Ask {
             self = self.raw(PROTOBUF, protobuf::encode(&object).unwrap());
         }
         self.accept(PROTOBUF)
+    }
+
+    /// Sends the request as another user.
+    pub(crate) fn as_user(mut self, user: &'static str) -> Self {
+        self.user = Some(user);
+        self
     }
 
     pub(crate) fn table(self) -> Self {
@@ -295,6 +303,9 @@ fn request(ask: Ask) -> Request<Body> {
         .method(ask.method)
         .uri(ask.path)
         .header("accept", ask.accept);
+    if let Some(user) = ask.user {
+        request = request.header("impersonate-user", user);
+    }
     if ask.body.is_some() {
         request = request.header("content-type", ask.content_type);
     }

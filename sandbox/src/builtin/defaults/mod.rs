@@ -5,9 +5,21 @@
 //! | `object.rs` | every kind, and what a server sets for a new object or hides from clients |
 //! | `fields.rs` | sets fields that are absent |
 //! | `pod.rs` | the specification of a Pod, alone or in a template |
+//! | `admission.rs` | webhook configurations and admission policies |
+//! | `autoscaler.rs` | HorizontalPodAutoscalers |
+//! | `devices.rs` | `resource.k8s.io` |
+//! | `limits.rs` | LimitRanges, ResourceQuotas, and the flow control of API requests |
+//! | `network.rs` | Endpoints, EndpointSlices, and `networking.k8s.io` |
+//! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 
+mod admission;
+mod autoscaler;
+mod devices;
 mod fields;
+mod limits;
+mod network;
 mod object;
 mod pod;
+mod storage;
 
 pub(crate) use object::{complete_object, default_object, qos_class, shown_object};

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{each, ensure, fill, object};
 use super::pod::{canonicalize, default_pod_spec, default_resources, request_limits};
-use crate::builtin::written::{drop_unset, fill_written};
+use super::{admission, autoscaler, devices, limits, network, storage};
+use crate::builtin::conversion::shared_storage;
+use crate::builtin::written::{drop_unset, fill_written, forget_empty_lists};
 use crate::registry::ServedKind;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -18,17 +20,30 @@ pub(crate) fn default_object(kind: &ServedKind, value: &mut Value) {
     if kind.is_custom() {
         return;
     }
-    // A CustomResourceDefinition and a ControllerRevision contain JSON of the user, in which null has a meaning.
-    if !matches!(
-        kind.kind.as_str(),
-        "CustomResourceDefinition" | "ControllerRevision"
-    ) {
+    if !keeps_json(kind) {
         drop_unset(kind, value);
     }
-    if let Value::Object(fields) = value {
+    if let Some(conversion) = shared_storage(&kind.group, &kind.version, &kind.plural)
+        && kind.kind == "HorizontalPodAutoscaler"
+    {
+        // A real server fills in the defaults of version 1 while it converts.
+        *value = (conversion.from_stored)(&(conversion.to_stored)(value));
+        if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+            fill(spec, "minReplicas", 1);
+        }
+    } else if let Value::Object(fields) = value {
         default_fields(kind, fields);
     }
     fill_written(kind, value);
+}
+
+/// Whether objects contain JSON of the user, in which null and an empty list have a meaning.
+fn keeps_json(kind: &ServedKind) -> bool {
+    kind.is_custom()
+        || matches!(
+            kind.kind.as_str(),
+            "CustomResourceDefinition" | "ControllerRevision"
+        )
 }
 
 /// Adds what a real server computes for a new object, or for a change of `old`. No manager owns these fields.
@@ -36,6 +51,9 @@ pub(crate) fn default_object(kind: &ServedKind, value: &mut Value) {
 /// A Job's selector is made from `metadata.uid`, which must be set before. The address of a Service depends on its
 /// namespace and name.
 pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<&Value>) {
+    if !keeps_json(kind) {
+        forget_empty_lists(kind, value);
+    }
     let Value::Object(fields) = value else { return };
     match (kind.group.as_str(), kind.kind.as_str(), old) {
         ("", "Service", None) => addresses(fields),
@@ -67,6 +85,23 @@ fn default_fields(kind: &ServedKind, fields: &mut Map<String, Value>) {
         ("", "PersistentVolumeClaim") => claim(fields),
         ("", "Node") => node(fields),
         ("", "ReplicationController") => replication_controller(fields),
+        ("", "PodTemplate") => template(fields),
+        ("", "Endpoints") => network::endpoints(fields),
+        ("", "LimitRange") => limits::limit_range(fields),
+        ("", "ResourceQuota") => limits::quota(fields),
+        ("", "PersistentVolume") => storage::volume(fields),
+        ("admissionregistration.k8s.io", name) => admission::admission(name, fields),
+        ("apiregistration.k8s.io", "APIService") => api_service(fields),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaler::autoscaler(fields),
+        ("discovery.k8s.io", "EndpointSlice") => network::endpoint_slice(fields),
+        ("flowcontrol.apiserver.k8s.io", name) => limits::flow_control(name, fields),
+        ("networking.k8s.io", name) => network::networking(name, fields),
+        ("node.k8s.io", "RuntimeClass") => runtime_class(fields),
+        ("resource.k8s.io", name) => devices::devices(name, fields),
+        ("scheduling.k8s.io", "PriorityClass") => {
+            fill(fields, "preemptionPolicy", "PreemptLowerPriority");
+        }
+        ("storage.k8s.io", name) => storage::storage(name, fields),
         ("policy", "PodDisruptionBudget") => disruption_budget(fields),
         ("apps", name) => app(name, fields),
         ("batch", "Job") => job(fields),
@@ -469,6 +504,22 @@ fn binding(fields: &mut Map<String, Value>) {
             fill(subject, "apiGroup", RBAC);
         }
     });
+}
+
+fn api_service(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec")
+        && let Some(service) = object(spec, "service")
+    {
+        admission::service_port(service);
+    }
+}
+
+fn runtime_class(fields: &mut Map<String, Value>) {
+    if let Some(overhead) = object(fields, "overhead")
+        && let Some(fixed) = object(overhead, "podFixed")
+    {
+        canonicalize(fixed);
+    }
 }
 
 fn definition(fields: &mut Map<String, Value>) {

@@ -144,7 +144,7 @@ fn default_volume(volume: &mut Map<String, Value>) {
         }
     }
     if let Some(path) = object(volume, "hostPath") {
-        fill(path, "type", "");
+        default_host_path(path);
     }
     if let Some(directory) = object(volume, "emptyDir")
         && directory.contains_key("sizeLimit")
@@ -153,7 +153,12 @@ fn default_volume(volume: &mut Map<String, Value>) {
     }
 }
 
-fn canonicalize_field(fields: &mut Map<String, Value>, name: &str) {
+pub(super) fn default_host_path(path: &mut Map<String, Value>) {
+    fill(path, "type", "");
+}
+
+/// Writes one quantity in its canonical form.
+pub(super) fn canonicalize_field(fields: &mut Map<String, Value>, name: &str) {
     let mut one = Map::new();
     if let Some(value) = fields.remove(name) {
         one.insert(name.to_owned(), value);

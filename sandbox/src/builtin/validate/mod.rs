@@ -7,17 +7,37 @@
 //! | `event.rs` | Events in both API groups |
 //! | `pod.rs` | Pods, their templates, and the changes that a Pod allows |
 //! | `workload.rs` | Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs |
+//! | `admission.rs`, `api_service.rs` | webhook configurations and admission policies; APIServices |
+//! | `autoscaler.rs` | HorizontalPodAutoscalers |
+//! | `certificates.rs` | CertificateSigningRequests |
+//! | `devices.rs` | `resource.k8s.io` |
+//! | `limits.rs` | LimitRanges, ResourceQuotas, flow control, RuntimeClasses and PriorityClasses |
+//! | `network.rs` | Endpoints, EndpointSlices and `networking.k8s.io` |
+//! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 //! | `status.rs` | writes to the `status` subresource |
+//! | `warnings.rs` | what is valid but discouraged |
 
+mod admission;
+mod api_service;
+mod autoscaler;
+mod certificates;
+mod devices;
 mod event;
 mod fields;
+mod limits;
+mod network;
 mod object;
 mod pod;
 mod status;
+mod storage;
 #[cfg(test)]
 mod tests;
+mod warnings;
 mod workload;
 
+use super::internal_form::internal_form;
+pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
 pub(crate) use status::validate_status;
+pub(crate) use warnings::warnings;
 pub(crate) use workload::selects;

@@ -2,10 +2,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::api_service::api_service;
+use super::autoscaler::autoscaler;
 use super::event::event;
 use super::fields::{at, immutable, list, map, port_number, protocol, text};
 use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
-use super::workload;
+use super::{admission, certificates, devices, limits, network, storage, workload};
+use crate::builtin::autoscaler_to_stored;
 use crate::names;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
@@ -53,6 +56,42 @@ pub(crate) fn validate_object(
         ("events.k8s.io", "Event") => event(object, true, old, found),
         ("policy", "PodDisruptionBudget") => budget(object, found),
         ("coordination.k8s.io", "Lease") => lease(object, found),
+        ("", "Endpoints") => network::endpoints(object, found),
+        ("", "LimitRange") => limits::limit_range(object, found),
+        ("", "PersistentVolume") => storage::volume(object, old, found),
+        ("", "PodTemplate") => pod_spec(object.pointer("/template/spec"), "template.spec", found),
+        ("", "ResourceQuota") => limits::quota(object, old, found),
+        ("admissionregistration.k8s.io", kind) => {
+            let mutating = kind.starts_with("Mutating");
+            match kind
+                .trim_start_matches("Mutating")
+                .trim_start_matches("Validating")
+            {
+                "WebhookConfiguration" => admission::webhooks(object, mutating, found),
+                "AdmissionPolicy" => admission::policy(object, mutating, found),
+                _ => admission::policy_binding(object, mutating, found),
+            }
+        }
+        ("apiregistration.k8s.io", "APIService") => api_service(object, found),
+        ("autoscaling", "HorizontalPodAutoscaler") if kind.version == "v1" => {
+            autoscaler(&autoscaler_to_stored(object), found);
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(object, found),
+        ("certificates.k8s.io", _) => certificates::request(subresource, object, old, found),
+        ("discovery.k8s.io", _) => network::endpoint_slice(object, old, found),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => limits::flow_schema(object, found),
+        ("flowcontrol.apiserver.k8s.io", _) => limits::priority_level(object, found),
+        ("networking.k8s.io", kind) => match kind {
+            "Ingress" => network::ingress(object, old, found),
+            "IngressClass" => network::ingress_class(object, old, found),
+            "NetworkPolicy" => network::network_policy(object, found),
+            "IPAddress" => network::ip_address(object, old, found),
+            _ => network::service_range(object, old, found),
+        },
+        ("node.k8s.io", _) => limits::runtime_class(object, old, found),
+        ("resource.k8s.io", kind) => devices::devices(kind, object, old, found),
+        ("scheduling.k8s.io", _) => limits::priority_class(object, old, found),
+        ("storage.k8s.io", kind) => storage::storage(kind, object, old, found),
         _ => {}
     }
     errors

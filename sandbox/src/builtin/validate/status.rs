@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::fields::not_negative;
+use super::network::ingress_status;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
 
@@ -14,7 +15,7 @@ struct Counts {
     ready: &'static str,
 }
 
-const COUNTS: [Counts; 4] = [
+const COUNTS: [Counts; 5] = [
     Counts {
         kind: "Deployment",
         all: &[
@@ -78,13 +79,24 @@ const COUNTS: [Counts; 4] = [
         parts: &[],
         ready: "",
     },
+    Counts {
+        kind: "HorizontalPodAutoscaler",
+        all: &["currentReplicas", "desiredReplicas"],
+        parts: &[],
+        ready: "",
+    },
 ];
 
-/// Validates the counters in the status of a workload, as a real server does in code.
+/// Validates a status, as a real server does in code: the counters of workloads and autoscalers, and the addresses of
+/// Ingresses.
 pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
     let mut found = Vec::new();
+    if kind.group == "networking.k8s.io" && kind.kind == "Ingress" {
+        ingress_status(object, &mut found);
+    }
     let counts = COUNTS.iter().find(|counts| counts.kind == kind.kind);
-    let Some(counts) = counts.filter(|_| kind.group == "apps") else {
+    let counted = ["apps", "autoscaling"].contains(&kind.group.as_str());
+    let Some(counts) = counts.filter(|_| counted) else {
         return found;
     };
     for field in counts.all {

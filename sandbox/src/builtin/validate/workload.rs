@@ -268,7 +268,7 @@ fn is_usable(selector: &Value) -> bool {
 }
 
 /// Validates a LabelSelector.
-fn label_selector(selector: &Value, field: &str, found: &mut Vec<FieldError>) {
+pub(super) fn label_selector(selector: &Value, field: &str, found: &mut Vec<FieldError>) {
     let labels = selector["matchLabels"].as_object();
     labels_are_valid(labels, &format!("{field}.matchLabels"), found);
     let expressions = list(selector, "/matchExpressions").iter().enumerate();
@@ -304,7 +304,11 @@ fn label_selector(selector: &Value, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
-fn labels_are_valid(labels: Option<&Map<String, Value>>, field: &str, found: &mut Vec<FieldError>) {
+pub(super) fn labels_are_valid(
+    labels: Option<&Map<String, Value>>,
+    field: &str,
+    found: &mut Vec<FieldError>,
+) {
     for (key, value) in labels.into_iter().flatten() {
         for wrong in names::qualified_name(key) {
             found.push(FieldError::invalid(field, key.as_str(), wrong));

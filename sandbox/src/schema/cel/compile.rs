@@ -2,6 +2,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::{Env, Program};
 
+use super::names::Known;
 use super::{library, names};
 use crate::stack;
 
@@ -24,21 +25,51 @@ const MAX_SOURCE: usize = 32 * 1024;
 /// # Errors
 /// The text of the error: the source is too long or too deep, or does not parse, or has an unknown name.
 pub(in crate::schema) fn compile(source: &str) -> Result<Program, String> {
+    compile_with(source, &Known::of_rule(), one_line)
+}
+
+/// Checks that an expression over these variables compiles. Where it is evaluated it may have functions that are not
+/// known here, so functions are not checked.
+///
+/// # Errors
+/// The text of the error: the source is too long or too deep, or does not parse, or has an unknown variable.
+pub(crate) fn compile_expression(source: &str, variables: &[&str]) -> Result<(), String> {
+    let known = Known {
+        variables,
+        any_function: true,
+    };
+    compile_with(source, &known, lines).map(|_| ())
+}
+
+fn compile_with(
+    source: &str,
+    known: &Known<'_>,
+    shown: fn(&str) -> String,
+) -> Result<Program, String> {
     if source.len() > MAX_SOURCE {
         return Err(format!(
             "compilation failed: expression of {} bytes is longer than {MAX_SOURCE}",
             source.len()
         ));
     }
-    stack::large(|| compile_here(source))
+    stack::large(|| compile_here(source, known, shown))
 }
 
-fn compile_here(source: &str) -> Result<Program, String> {
+fn compile_here(
+    source: &str,
+    known: &Known<'_>,
+    shown: fn(&str) -> String,
+) -> Result<Program, String> {
     let program = env()
         .compile(source)
-        .map_err(|e| format!("compilation failed: {}", one_line(&e.to_string())))?;
-    names::check(program.expression()).map_err(|e| format!("compilation failed: {e}"))?;
+        .map_err(|e| format!("compilation failed: {}", shown(&e.to_string())))?;
+    names::check(program.expression(), known).map_err(|e| format!("compilation failed: {e}"))?;
     Ok(program)
+}
+
+/// The text of a parser with the place of the error below it, as a real server shows it.
+fn lines(text: &str) -> String {
+    text.trim_end().replace("\n|", "\n |")
 }
 
 fn one_line(text: &str) -> String {

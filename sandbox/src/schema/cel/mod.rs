@@ -25,6 +25,7 @@ mod tests;
 mod urls;
 
 pub(super) use cel::Program;
+pub(crate) use compile::compile_expression;
 pub(super) use compile::{compile, env};
 pub(super) use library::{duration, optional, timestamp};
 pub(super) use result::is_boolean;

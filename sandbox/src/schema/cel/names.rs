@@ -6,9 +6,27 @@ use super::library;
 /// The deepest expression that is evaluated.
 const MAX_DEPTH: usize = 128;
 
+/// The names that an expression may use.
+pub(super) struct Known<'a> {
+    pub(super) variables: &'a [&'a str],
+    /// Whether functions are not checked.
+    pub(super) any_function: bool,
+}
+
+impl Known<'_> {
+    /// The names of a rule in a schema.
+    pub(super) fn of_rule() -> Self {
+        Self {
+            variables: &["self", "oldSelf"],
+            any_function: false,
+        }
+    }
+}
+
 /// Refuses unknown variables and functions, and expressions that are too deep to be evaluated.
-pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
+pub(super) fn check(expression: &IdedExpr, known: &Known<'_>) -> Result<(), String> {
     let mut names = Names {
+        known,
         bound: Vec::new(),
         depth: 0,
     };
@@ -16,6 +34,7 @@ pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
 }
 
 struct Names<'a> {
+    known: &'a Known<'a>,
     /// The variables of the surrounding macros.
     bound: Vec<&'a str>,
     /// The number of surrounding expressions.
@@ -54,10 +73,10 @@ impl<'a> Names<'a> {
                         return call.args.iter().try_for_each(|a| self.expression(a));
                     }
                     self.expression(target)?;
-                    if !library::has_method(&call.func_name) {
+                    if !self.known.any_function && !library::has_method(&call.func_name) {
                         return Err(undeclared(&call.func_name));
                     }
-                } else if !library::has_function(&call.func_name) {
+                } else if !self.known.any_function && !library::has_function(&call.func_name) {
                     return Err(undeclared(&call.func_name));
                 }
                 call.args.iter().try_for_each(|a| self.expression(a))
@@ -91,7 +110,7 @@ impl<'a> Names<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<(), String> {
-        let known = matches!(name, "self" | "oldSelf")
+        let known = self.known.variables.contains(&name)
             || name.starts_with('@')
             || self.bound.contains(&name)
             || library::TYPES.contains(&name);

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::gadget::install;
 use crate::run::{Ask, Run};
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+pub(super) const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 pub(crate) async fn documents(run: &mut Run) {
     install(run).await;
@@ -22,19 +23,7 @@ pub(crate) async fn documents(run: &mut Run) {
         "entry of the group",
         pick(&groups["groups"], "name", "conformance.pilothouse.dev"),
     );
-    for name in [
-        "apps",
-        "batch",
-        "coordination.k8s.io",
-        "rbac.authorization.k8s.io",
-        "apiextensions.k8s.io",
-        "events.k8s.io",
-    ] {
-        run.record(
-            format!("entry of {name}"),
-            pick(&groups["groups"], "name", name),
-        );
-    }
+    run.record("built-in groups", built_in(&groups["groups"], "/name"));
     let ask = Ask::get("/apis").accept(AGGREGATED);
     let ready = run.until(ask, |answer| {
         answer.body["items"].as_array().is_some_and(|items| {
@@ -50,73 +39,7 @@ pub(crate) async fn documents(run: &mut Run) {
         items.retain(|item| item["metadata"]["name"] == "conformance.pilothouse.dev");
     }
     run.record("aggregated: entry", entry);
-    for (path, kinds) in [
-        (
-            "/api/v1",
-            vec![
-                "namespaces",
-                "namespaces/status",
-                "namespaces/finalize",
-                "pods",
-                "pods/status",
-                "pods/log",
-                "services",
-                "services/status",
-                "configmaps",
-                "secrets",
-                "serviceaccounts",
-                "events",
-                "nodes",
-                "nodes/status",
-                "persistentvolumeclaims",
-                "persistentvolumeclaims/status",
-            ],
-        ),
-        (
-            "/apis/apps/v1",
-            vec![
-                "deployments",
-                "deployments/status",
-                "deployments/scale",
-                "replicasets",
-                "replicasets/scale",
-                "statefulsets",
-                "statefulsets/status",
-                "daemonsets",
-                "controllerrevisions",
-            ],
-        ),
-        (
-            "/apis/batch/v1",
-            vec!["jobs", "jobs/status", "cronjobs", "cronjobs/status"],
-        ),
-        ("/apis/coordination.k8s.io/v1", vec!["leases"]),
-        (
-            "/apis/rbac.authorization.k8s.io/v1",
-            vec![
-                "roles",
-                "rolebindings",
-                "clusterroles",
-                "clusterrolebindings",
-            ],
-        ),
-        (
-            "/apis/apiextensions.k8s.io/v1",
-            vec![
-                "customresourcedefinitions",
-                "customresourcedefinitions/status",
-            ],
-        ),
-        ("/apis/events.k8s.io/v1", vec!["events"]),
-    ] {
-        let answer = run.send_unrecorded(Ask::get(path)).await.body;
-        for kind in kinds {
-            run.record(
-                format!("{path} {kind}"),
-                pick(&answer["resources"], "name", kind),
-            );
-        }
-    }
+    whole(run, &groups["groups"], &aggregated.body["items"]).await;
     let openapi = "/openapi/v3/apis/conformance.pilothouse.dev/v1";
     let document = run
         .until(Ask::get(openapi), |answer| answer.code == 200)
@@ -163,6 +86,49 @@ pub(crate) async fn documents(run: &mut Run) {
     for path in ["/healthz", "/livez", "/readyz"] {
         run.step(path, Ask::get(path)).await;
     }
+}
+
+/// Records everything about the built-in groups, in both forms.
+async fn whole(run: &mut Run, groups: &Value, aggregated: &Value) {
+    run.step("/api aggregated", Ask::get("/api").accept(AGGREGATED))
+        .await;
+    for group in built_in(aggregated, "/metadata/name").as_array().unwrap() {
+        let name = group["metadata"]["name"].as_str().unwrap();
+        run.record(format!("aggregated: {name}"), group.clone());
+    }
+    run.step("/api/v1", Ask::get("/api/v1")).await;
+    for group in built_in(groups, "/name").as_array().unwrap() {
+        let path = format!("/apis/{}", group["name"].as_str().unwrap());
+        run.step(&path, Ask::get(&path)).await;
+        for version in group["versions"].as_array().unwrap() {
+            let path = format!("{path}/{}", version["version"].as_str().unwrap());
+            run.step(&path, Ask::get(&path)).await;
+        }
+    }
+    let index = run.send_unrecorded(Ask::get("/openapi/v3")).await.body;
+    let paths = index["paths"].as_object().unwrap().keys();
+    // A real server also describes groups without versions, and paths that are not resources.
+    let is_version = |path: &&String| match path.split('/').collect::<Vec<_>>()[..] {
+        ["api", _] => true,
+        ["apis", group, _] => !group.ends_with("pilothouse.dev"),
+        _ => false,
+    };
+    let paths: Vec<&String> = paths.filter(is_version).collect();
+    run.record("openapi: built-in versions", json!(paths));
+}
+
+/// The groups that no test has defined. Their names are at `pointer`.
+fn built_in(groups: &Value, pointer: &str) -> Value {
+    let all = groups.as_array().into_iter().flatten();
+    let name = |group: &Value| {
+        group
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .map(String::from)
+    };
+    all.filter(|group| name(group).is_some_and(|name| !name.ends_with("pilothouse.dev")))
+        .cloned()
+        .collect()
 }
 
 fn pick(items: &Value, key: &str, name: &str) -> Value {

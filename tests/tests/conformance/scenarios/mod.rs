@@ -6,6 +6,7 @@ mod definitions;
 mod discovery;
 mod forms;
 mod gadget;
+mod kinds;
 mod lists;
 mod patches;
 mod protobuf;
@@ -67,4 +68,5 @@ scenarios! {
     "protobuf" => protobuf::objects,
     "protobuf-refused" => protobuf::refused,
     "protobuf-forms" => protobuf::forms,
+    "kinds" => kinds::objects,
 }

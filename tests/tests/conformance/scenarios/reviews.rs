@@ -104,7 +104,49 @@ fn questions() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// Records what a user may do in the namespace by its own role there, and by the roles of every user.
+async fn of_rules(run: &mut Run) {
+    const USER: &str = "reader";
+    let group = "rbac.authorization.k8s.io";
+    let role = |name: &str| json!({"apiGroup": group, "kind": "Role", "name": name});
+    let body = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [
+            {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"], "resourceNames": ["web"]},
+            {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["*"]},
+        ],
+    });
+    let roles = run.path(&format!("{group}/v1/roles"));
+    run.send_unrecorded(Ask::post(roles, body)).await;
+    for (name, role) in [("reader", role("reader")), ("missing", role("missing"))] {
+        let subjects = json!([{"apiGroup": group, "kind": "User", "name": USER}]);
+        let body = json!({
+            "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": name},
+            "roleRef": role, "subjects": subjects,
+        });
+        let bindings = run.path(&format!("{group}/v1/rolebindings"));
+        run.send_unrecorded(Ask::post(bindings, body)).await;
+    }
+    let kind = "SelfSubjectRulesReview";
+    run.step("own rules: no namespace", review(kind, json!({})))
+        .await;
+    let spec = json!({"namespace": run.namespace});
+    let granted = |answer: &Answer| {
+        let rules = answer.body["status"]["resourceRules"].as_array();
+        let mut own = rules.into_iter().flatten();
+        own.any(|rule| rule["apiGroups"] == json!(["apps"]))
+    };
+    let mut answer = run.until(review(kind, spec).as_user(USER), granted).await;
+    // A real server reads bindings from a cache, in no particular order.
+    for list in ["resourceRules", "nonResourceRules"] {
+        let rules = answer.body["status"][list].as_array_mut();
+        rules.unwrap().sort_by_key(Value::to_string);
+    }
+    run.record("own rules", json!([answer.code, answer.body]));
+}
+
 pub(crate) async fn of_access(run: &mut Run) {
+    of_rules(run).await;
     for (step, spec) in questions() {
         let step = format!("own: {step}");
         run.step(step, review("SelfSubjectAccessReview", spec))

@@ -22,7 +22,7 @@ pub(crate) fn event_to_core(event: &Value) -> Value {
 }
 
 /// The events.k8s.io/v1 form of a core/v1 Event.
-pub(crate) fn event_from_core(event: &Value) -> Value {
+pub(super) fn event_from_core(event: &Value) -> Value {
     convert(event, "events.k8s.io/v1", |key| {
         RENAMED
             .iter()

@@ -1,0 +1,203 @@
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::fields::{at, indexed, list, text};
+use super::network::is_domain_path;
+use crate::names;
+use crate::schema::FieldError;
+
+const USAGES: [&str; 23] = [
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
+/// A CertificateSigningRequest. Its signature is not verified.
+pub(super) fn request(
+    subresource: &str,
+    object: &Value,
+    old: Option<&Value>,
+    found: &mut Vec<FieldError>,
+) {
+    let spec = at(object, "/spec");
+    if let Err(wrong) = parse(text(spec, "/request")) {
+        let value = at(spec, "/request").clone();
+        found.push(FieldError::invalid("spec.request", value, wrong));
+    }
+    if list(spec, "/usages").is_empty() {
+        found.push(FieldError::required("spec.usages", ""));
+    }
+    let mut known = BTreeSet::new();
+    for (field, usage) in indexed(spec, "/usages", "spec.usages") {
+        let usage = usage.as_str().unwrap_or_default();
+        super::fields::supported(usage, &field, &USAGES, found);
+        if !known.insert(usage) {
+            found.push(FieldError::duplicate(field, usage.into()));
+        }
+    }
+    signer(text(spec, "/signerName"), found);
+    let seconds = at(spec, "/expirationSeconds");
+    if seconds.as_i64().is_some_and(|seconds| seconds < 600) {
+        let detail = "may not specify a duration less than 600 seconds (10 minutes)";
+        let field = "spec.expirationSeconds";
+        found.push(FieldError::invalid(field, seconds.clone(), detail));
+    }
+    conditions(object, found);
+    if let Err(wrong) = certificate(text(object, "/status/certificate")) {
+        let shown = "<certificate data>";
+        found.push(FieldError::invalid("status.certificate", shown, wrong));
+    }
+    if let Some(old) = old {
+        changes(subresource, object, old, found);
+    }
+}
+
+fn parse(request: &str) -> Result<(), String> {
+    const WRONG: &str = "PEM block type must be CERTIFICATE REQUEST";
+    const KIND: &str = "CERTIFICATE REQUEST";
+    let pem = STANDARD.decode(request).map_err(|_| WRONG)?;
+    let pem = String::from_utf8(pem).map_err(|_| WRONG)?;
+    let body = pem
+        .split_once(&format!("-----BEGIN {KIND}-----"))
+        .and_then(|(_, rest)| rest.split_once(&format!("-----END {KIND}-----")))
+        .ok_or(WRONG)?
+        .0;
+    let body: String = body.split_whitespace().collect();
+    let der = STANDARD.decode(body).map_err(|_| WRONG)?;
+    // A request is a DER sequence.
+    match der.first() {
+        Some(0x30) => Ok(()),
+        _ => Err("asn1: structure error: tags don't match".into()),
+    }
+}
+
+/// The certificates that a signer issued: blocks of PEM, in base64.
+fn certificate(issued: &str) -> Result<(), String> {
+    const BEGIN: &str = "-----BEGIN ";
+    const KIND: &str = "CERTIFICATE";
+    if issued.is_empty() {
+        return Ok(());
+    }
+    let pem = STANDARD.decode(issued).unwrap_or_default();
+    let pem = String::from_utf8(pem).unwrap_or_default();
+    let mut blocks = pem
+        .split(BEGIN)
+        .skip(1)
+        .filter_map(|block| Some(block.split_once("-----")?.0))
+        .peekable();
+    if blocks.peek().is_none() {
+        return Err("must contain at least one CERTIFICATE PEM block".into());
+    }
+    match blocks.find(|kind| *kind != KIND) {
+        Some(other) => Err(format!(
+            "only CERTIFICATE PEM blocks are allowed, found {other:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn signer(signer: &str, found: &mut Vec<FieldError>) {
+    let field = "spec.signerName";
+    let detail = match signer {
+        "" => return found.push(FieldError::required(field, "")),
+        "kubernetes.io/legacy-unknown" => {
+            "the legacy signerName is not allowed via this API version"
+        }
+        _ => {
+            let domain = signer.split('/').next().unwrap_or_default();
+            let is_qualified = names::dns_subdomain(domain).is_empty() && domain.contains('.');
+            if is_domain_path(signer) && is_qualified && signer.split('/').count() == 2 {
+                return;
+            }
+            "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        }
+    };
+    found.push(FieldError::invalid(field, signer, detail));
+}
+
+fn conditions(object: &Value, found: &mut Vec<FieldError>) {
+    let path = "status.conditions";
+    let (mut known, mut approved, mut denied) = (BTreeSet::new(), false, false);
+    for (field, condition) in indexed(object, "/status/conditions", path) {
+        let kind = text(condition, "/type");
+        if kind.is_empty() {
+            found.push(FieldError::required(format!("{field}.type"), ""));
+        } else if !known.insert(kind) {
+            found.push(FieldError::duplicate(format!("{field}.type"), kind.into()));
+        }
+        let status = text(condition, "/status");
+        let settles = ["Approved", "Denied", "Failed"].contains(&kind);
+        let statuses: &[&str] = match settles {
+            true => &["True"],
+            false => &["False", "True", "Unknown"],
+        };
+        super::fields::choice(status, &format!("{field}.status"), statuses, found);
+        approved |= kind == "Approved";
+        denied |= kind == "Denied";
+    }
+    if approved && denied {
+        let detail = "Approved and Denied conditions are mutually exclusive";
+        found.push(FieldError::invalid(path, "Denied", detail));
+    }
+}
+
+fn changes(subresource: &str, object: &Value, old: &Value, found: &mut Vec<FieldError>) {
+    let of = |object: &Value, kind: &str| -> Vec<Value> {
+        list(object, "/status/conditions")
+            .iter()
+            .filter(|condition| condition["type"] == kind)
+            .cloned()
+            .collect()
+    };
+    let path = "status.conditions";
+    for kind in ["Approved", "Denied", "Failed"] {
+        let (now, was) = (of(object, kind), of(old, kind));
+        if now.len() < was.len() {
+            let detail = format!("updates may not remove a condition of type {kind:?}");
+            found.push(FieldError::forbidden(path, detail));
+        } else if subresource != "approval" && kind != "Failed" && now != was {
+            let what = if now.len() > was.len() {
+                "add"
+            } else {
+                "modify"
+            };
+            let detail = format!("updates may not {what} a condition of type {kind:?}");
+            found.push(FieldError::forbidden(path, detail));
+        }
+    }
+    let (now, was) = (
+        text(object, "/status/certificate"),
+        text(old, "/status/certificate"),
+    );
+    if now != was {
+        let detail = match subresource {
+            "status" if was.is_empty() => return,
+            "status" => "updates may not modify existing certificate content",
+            _ => "updates may not set certificate content",
+        };
+        found.push(FieldError::forbidden("status.certificate", detail));
+    }
+}

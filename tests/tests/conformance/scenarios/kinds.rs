@@ -1,0 +1,279 @@
+//! Every built-in kind that no other scenario covers, from one file per kind in `kinds/`.
+//!
+//! A file holds the kind's plural name and scope, a minimal and a rich object, merge patches for the rich object
+//! (`updates`), merge patches that make the minimal object invalid (`refused`), and a status, if the kind has one.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::discovery::AGGREGATED;
+use crate::run::{Ask, Run};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    plural: String,
+    namespaced: bool,
+    minimal: Value,
+    rich: Value,
+    updates: BTreeMap<String, Value>,
+    refused: BTreeMap<String, Value>,
+    status: Option<Value>,
+    /// Merge patches that make the status invalid.
+    #[serde(default)]
+    refused_status: BTreeMap<String, Value>,
+}
+
+impl Kind {
+    fn all() -> BTreeMap<String, Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/kinds");
+        let files = fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        files
+            .map(|file| {
+                let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+                let read = serde_json::from_slice(&fs::read(&file).unwrap());
+                (name, read.unwrap_or_else(|why| panic!("{file:?}: {why}")))
+            })
+            .collect()
+    }
+
+    fn api_version(&self) -> &str {
+        self.minimal["apiVersion"].as_str().unwrap()
+    }
+
+    fn path(&self, run: &Run) -> String {
+        let version = self.api_version();
+        match (self.namespaced, version.contains('/')) {
+            (true, _) => run.path(&format!("{version}/{}", self.plural)),
+            (false, true) => format!("/apis/{version}/{}", self.plural),
+            (false, false) => format!("/api/{version}/{}", self.plural),
+        }
+    }
+}
+
+/// The kinds of other scenarios, by group and version.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "v1",
+        "configmaps events namespaces nodes persistentvolumeclaims pods replicationcontrollers secrets serviceaccounts services",
+    ),
+    (
+        "apps/v1",
+        "controllerrevisions daemonsets deployments replicasets statefulsets",
+    ),
+    ("batch/v1", "cronjobs jobs"),
+    ("coordination.k8s.io/v1", "leases"),
+    ("events.k8s.io/v1", "events"),
+    ("policy/v1", "poddisruptionbudgets"),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "clusterrolebindings clusterroles rolebindings roles",
+    ),
+    ("apiextensions.k8s.io/v1", "customresourcedefinitions"),
+];
+
+pub(crate) async fn objects(run: &mut Run) {
+    let kinds = Kind::all();
+    every_kind_is_tested(run, &kinds).await;
+    for (name, kind) in &kinds {
+        life(run, name, kind).await;
+    }
+}
+
+async fn every_kind_is_tested(run: &mut Run, kinds: &BTreeMap<String, Kind>) {
+    let mut untested = Vec::new();
+    for root in ["/api", "/apis"] {
+        let discovered = run
+            .send_unrecorded(Ask::get(root).accept(AGGREGATED))
+            .await
+            .body;
+        for group in discovered["items"].as_array().unwrap() {
+            let name = group["metadata"]["name"].as_str().unwrap_or_default();
+            if name.ends_with("pilothouse.dev") {
+                continue;
+            }
+            for version in group["versions"].as_array().unwrap() {
+                let version = version["version"].as_str().unwrap();
+                let version = match name {
+                    "" => version.to_owned(),
+                    group => format!("{group}/{version}"),
+                };
+                for resource in resources(group, &version) {
+                    let here = kinds
+                        .values()
+                        .any(|kind| kind.plural == resource && kind.api_version() == version);
+                    let elsewhere = ELSEWHERE.iter().any(|(other, plurals)| {
+                        *other == version && plurals.split(' ').any(|plural| plural == resource)
+                    });
+                    if !here && !elsewhere {
+                        untested.push(format!("{version} {resource}"));
+                    }
+                }
+            }
+        }
+    }
+    run.record("kinds without a test", untested.into());
+}
+
+/// The resources of a group version that can be created and deleted.
+fn resources(group: &Value, version: &str) -> Vec<String> {
+    let versions = group["versions"].as_array().into_iter().flatten();
+    let same = versions.filter(|entry| version.ends_with(entry["version"].as_str().unwrap()));
+    let resources = same.flat_map(|entry| entry["resources"].as_array().into_iter().flatten());
+    resources
+        .filter(|resource| {
+            let verbs = resource["verbs"].as_array().unwrap();
+            ["create", "delete"]
+                .iter()
+                .all(|verb| verbs.contains(&(*verb).into()))
+        })
+        .map(|resource| resource["resource"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn life(run: &mut Run, name: &str, kind: &Kind) {
+    let path = kind.path(run);
+    let at = |object: &Value| format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
+    let (minimal, rich) = (at(&kind.minimal), at(&kind.rich));
+    let step = |what: &str| format!("{name}: {what}");
+    let create = |object: &Value| Ask::post(&path, object.clone());
+
+    run.step(step("create minimal"), create(&kind.minimal))
+        .await;
+    run.step(step("create again"), create(&kind.minimal)).await;
+    run.step(step("create rich"), create(&kind.rich)).await;
+    run.step(step("get minimal"), Ask::get(&minimal)).await;
+    run.step(step("get rich"), Ask::get(&rich)).await;
+    let same = put_the_same(run, &rich).await;
+    run.record(step("put the same changes nothing"), same.into());
+    run.step(
+        step("put without a version"),
+        Ask::put(&minimal, kind.minimal.clone()),
+    )
+    .await;
+    let mut absent = kind.minimal.clone();
+    absent["metadata"]["name"] = "absent".into();
+    let ask = Ask::put(format!("{path}/absent?dryRun=All"), absent);
+    run.step(step("put absent"), ask).await;
+
+    let label = |name: &str| json!({"metadata": {"labels": {name: "yes"}}});
+    run.step(
+        step("merge patch"),
+        Ask::merge(&rich, label("conformance-kind")),
+    )
+    .await;
+    run.step(
+        step("strategic merge patch"),
+        Ask::strategic(&rich, label("strategic")),
+    )
+    .await;
+    let note = json!([{"op": "add", "path": "/metadata/annotations", "value": {"json": "yes"}}]);
+    run.step(step("JSON patch"), Ask::json(&rich, note)).await;
+    for (what, patch) in &kind.updates {
+        run.step(
+            step(&format!("update {what}")),
+            Ask::merge(&rich, patch.clone()),
+        )
+        .await;
+    }
+    let apply = |manager: &str| {
+        let mut applied = kind.minimal.clone();
+        applied["metadata"]["labels"] = json!({"by": manager});
+        Ask::apply(format!("{minimal}?fieldManager={manager}"), applied)
+    };
+    run.step(step("apply"), apply("one")).await;
+    run.step(step("apply by another"), apply("two")).await;
+    let again = Ask::apply(
+        format!("{rich}?fieldManager=one&force=true"),
+        kind.rich.clone(),
+    );
+    run.step(step("apply rich"), again).await;
+
+    for (what, patch) in &kind.refused {
+        let mut bad = kind.minimal.clone();
+        merge(&mut bad, patch);
+        let ask = Ask::post(format!("{path}?dryRun=All"), bad);
+        run.step(step(&format!("refused: {what}")), ask).await;
+    }
+    run.step(
+        step("unknown field"),
+        Ask::merge(
+            format!("{rich}?fieldValidation=Strict&dryRun=All"),
+            json!({"bogus": 1}),
+        ),
+    )
+    .await;
+    if let Some(status) = &kind.status {
+        let status = json!({"status": status});
+        run.step(
+            step("status"),
+            Ask::merge(format!("{rich}/status"), status.clone()),
+        )
+        .await;
+        run.step(step("get status"), Ask::get(format!("{rich}/status")))
+            .await;
+        for (what, status) in &kind.refused_status {
+            let ask = Ask::merge(format!("{rich}/status"), json!({"status": status}));
+            run.step(step(&format!("refused status: {what}")), ask)
+                .await;
+        }
+        run.step(
+            step("status in the main resource"),
+            Ask::merge(&minimal, status),
+        )
+        .await;
+    }
+    run.step(step("table of minimal"), Ask::get(&minimal).table())
+        .await;
+    run.step(step("table of rich"), Ask::get(&rich).table())
+        .await;
+    let listed = format!("{path}?labelSelector=conformance-kind%3Dyes");
+    run.step(step("list"), Ask::get(&listed)).await;
+
+    // A real server protects some kinds with a finalizer that a controller removes.
+    let free = json!({"metadata": {"finalizers": null}});
+    for one in [&minimal, &rich] {
+        run.send_unrecorded(Ask::merge(one, free.clone())).await;
+    }
+    let mut watch = run.watch(format!("{listed}&watch=true")).await;
+    run.step(step("delete rich"), Ask::delete(&rich)).await;
+    let events = watch.events(2).await;
+    run.record(step("watched"), events);
+    run.step(step("delete minimal"), Ask::delete(&minimal))
+        .await;
+    run.step(step("get deleted"), Ask::get(&rich)).await;
+}
+
+/// Whether a replace by the same object leaves its version. Tries again if a controller changes the object meanwhile.
+async fn put_the_same(run: &mut Run, path: &str) -> bool {
+    loop {
+        let read = run.send_unrecorded(Ask::get(path)).await.body;
+        let put = run.send_unrecorded(Ask::put(path, read.clone())).await;
+        if put.code != 409 {
+            let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+            return version(&put.body) == version(&read);
+        }
+    }
+}
+
+/// Merges a JSON merge patch into an object.
+fn merge(object: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    for (name, value) in fields {
+        if value.is_null() {
+            object.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut object[name], value);
+        }
+    }
+}
