@@ -24,6 +24,7 @@ mod probe;
 mod promises;
 mod read_your_writes;
 mod representations;
+mod roles;
 mod serving;
 mod shared_secret;
 

@@ -6,8 +6,8 @@ use clap_complete::Shell;
 use super::{
     logs::{Filter, LogFormat},
     settings::{
-        Defaults, ElectionFlags, Environment, MetricsAddress, ServingFlags, Settings, command,
-        print,
+        Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, ServingFlags,
+        Settings, command, print,
     },
 };
 use crate::{client::KubeconfigOptions, server::Address};
@@ -36,6 +36,8 @@ pub(super) enum CommandAction {
     },
     /// Prints the definitions of the operator's kinds.
     Crd,
+    /// Prints the roles.
+    Rbac(RolesOptions),
     /// Prints this text: the settings, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
@@ -43,6 +45,17 @@ pub(super) enum CommandAction {
         name: String,
         kubeconfig: KubeconfigOptions,
     },
+}
+
+/// What `rbac` prints.
+#[derive(Debug, PartialEq)]
+pub(super) struct RolesOptions {
+    /// The namespace of the operator's pods.
+    pub(super) namespace: String,
+    /// Whether the operator installs its own definitions.
+    pub(super) installs: bool,
+    /// How the operator runs.
+    pub(super) run: RunOptions,
 }
 
 /// The options that `run` and `dev` have in common.
@@ -74,6 +87,11 @@ impl CommandLine {
         let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
             Some("crd") => CommandAction::Crd,
+            Some("rbac") => CommandAction::Rbac(RolesOptions {
+                namespace: operator_namespace(matches),
+                installs: matches.get_flag("install-definitions"),
+                run: options()?,
+            }),
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {
                     name: own.to_owned(),
@@ -106,6 +124,12 @@ impl CommandLine {
         };
         Ok(Self { action, settings })
     }
+}
+
+fn operator_namespace(matches: &ArgMatches) -> String {
+    let given = matches.get_one::<String>(OPERATOR_NAMESPACE);
+    // It has a default.
+    given.cloned().unwrap_or_default()
 }
 
 fn kubeconfig(matches: &ArgMatches) -> KubeconfigOptions {
@@ -246,6 +270,32 @@ mod tests {
     }
 
     #[test]
+    fn the_commands_that_print_what_run_needs_have_its_settings_and_read_no_variables() {
+        let rbac = |namespace: &str, installs, run| {
+            CommandAction::Rbac(RolesOptions {
+                namespace: namespace.into(),
+                installs,
+                run,
+            })
+        };
+        let default = || options(":8080", elected());
+        let expected = rbac("website-system", false, default());
+        assert_eq!(parse("rbac").unwrap().action, expected);
+        let limited = RunOptions {
+            namespaces: ["blue".into(), "green".into()].into(),
+            election: None,
+            ..default()
+        };
+        let line = "rbac -n blue,green --leader-elect=false --operator-namespace ops --install-definitions";
+        assert_eq!(parse(line).unwrap().action, rbac("ops", true, limited));
+        let line = ["website", "rbac"];
+        let variables = |_: &str| Some("blue".into());
+        let defaults = Defaults::default();
+        let parsed = CommandLine::parse::<NoFlags>("website", &defaults, line, &variables);
+        assert_eq!(parsed.unwrap().action, expected);
+    }
+
+    #[test]
     fn the_flag_for_the_version_exists_if_the_program_has_a_version() {
         let mut defaults = Defaults::default();
         let run = |defaults: &Defaults| {
@@ -281,6 +331,14 @@ mod tests {
             (
                 "--log debug -n apps dev",
                 "error: write --log, --namespace after the subcommand: `website dev --log … --namespace …`",
+            ),
+            (
+                "rbac -n Blue",
+                "error: invalid value 'Blue' for '--namespace <NAME>': the name of a namespace has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends",
+            ),
+            (
+                "rbac --metrics-address 0 --metrics-auth",
+                "error: --metrics-auth (command line) has no effect because --metrics-address is 0 (command line)",
             ),
             ("--port 1", "error: unexpected argument '--port' found"),
             (

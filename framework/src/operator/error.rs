@@ -58,6 +58,16 @@ pub enum OperatorError {
         /// What is wrong.
         source: Box<controller::Error>,
     },
+    /// The access of a controller is not known to a command that prints roles, or
+    /// [`Operator::wiring`](super::Operator::wiring) declares another access than `wire`.
+    #[error("the access of the controller of {kind}: {problem}")]
+    #[non_exhaustive]
+    Wiring {
+        /// The reconciled kind.
+        kind: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
     /// The name of [`Operator::new`](super::Operator::new) cannot be used in the cluster.
     #[error(
         "the name of the operator, `{name}`, {problem}: write it like `Operator::new(\"website\")`"

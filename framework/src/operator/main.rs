@@ -76,6 +76,7 @@ impl Operator {
                 self.run_subcommand(name, kubeconfig, &line.settings.whole)
             }
             CommandAction::Crd => self.print_definitions(),
+            CommandAction::Rbac(options) => print(&self.print_roles(options)?),
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
                 kubeconfig,
@@ -142,13 +143,18 @@ impl Operator {
     ) -> Result<(Self, Observability), OperatorError> {
         let traces = Traces::start(&self.name).map_err(OperatorError::Traces)?;
         let (traces, layer) = traces.unzip();
-        logs::init(options.log, options.log_format, layer, &self.log);
+        logs::init(options.log.clone(), options.log_format, layer, &self.log);
         let observability = Observability {
             watched_settings,
             log: self.log.clone(),
             traces,
         };
-        let operator = Self {
+        Ok((self.with_options(options), observability))
+    }
+
+    /// Applies the settings, except those of the log.
+    pub(super) fn with_options(self, options: RunOptions) -> Self {
+        Self {
             namespaces: options.namespaces,
             election: options.election.map(|flags| flags.onto(self.election)),
             metrics_address: options.metrics_address,
@@ -156,8 +162,7 @@ impl Operator {
             debug_page: options.serving.debug_page,
             debug_hosts: options.serving.debug_hosts,
             ..self
-        };
-        Ok((operator, observability))
+        }
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {

@@ -32,7 +32,7 @@ mod variables;
 mod tests;
 
 pub(super) use clash::clash;
-pub(super) use command::command;
+pub(super) use command::{OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;

@@ -26,7 +26,7 @@ pub(in crate::operator) struct Settings {
     pub(in crate::operator) whole: ArgMatches,
     /// The subcommand, if one was given.
     pub(in crate::operator) subcommand: Option<String>,
-    /// Each setting with its value and origin.
+    /// Each setting with its value and origin. A command that takes no settings from elsewhere has only its flags here.
     pub(in crate::operator) resolved: Vec<ResolvedSetting>,
     /// The settings file, if one was given.
     pub(in crate::operator) file: Option<SettingsFile>,
@@ -70,11 +70,15 @@ impl Settings {
             None => &built,
         };
         if !takes_settings(target) {
+            let resolved = Setting::all(target)
+                .filter(|setting| is_on_the_line(setting, &given))
+                .map(|setting| ResolvedSetting::new(&setting, Origin::Flag, &given))
+                .collect();
             return Ok(Self {
                 matches: given,
                 whole,
                 subcommand,
-                resolved: Vec::new(),
+                resolved,
                 file: None,
             });
         }
@@ -85,9 +89,7 @@ impl Settings {
         let mut more = Vec::new();
         let mut origins = Vec::new();
         for setting in Setting::all(target) {
-            let on_the_line =
-                given.value_source(setting.arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-            let value = match on_the_line {
+            let value = match is_on_the_line(&setting, &given) {
                 true => Some((Vec::new(), Origin::Flag)),
                 false => variables
                     .read(setting.arg, environment)
@@ -142,6 +144,10 @@ impl fmt::Debug for Settings {
             .field("subcommand", &self.subcommand)
             .finish_non_exhaustive()
     }
+}
+
+fn is_on_the_line(setting: &Setting<'_>, given: &ArgMatches) -> bool {
+    given.value_source(setting.arg.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
 fn innermost(matches: ArgMatches) -> (Option<String>, ArgMatches) {
