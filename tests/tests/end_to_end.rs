@@ -21,6 +21,7 @@ mod mistakes;
 mod ordered;
 mod own_parts;
 mod probe;
+mod production;
 mod promises;
 mod read_your_writes;
 mod representations;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::{
-        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy},
+        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
             Capabilities, Container, ContainerPort, HTTPGetAction, PodSecurityContext, PodSpec,
             PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
@@ -11,9 +11,7 @@ use k8s_openapi::{
         policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
     },
     apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::LabelSelector,
-        util::intstr::IntOrString,
+        api::resource::Quantity, apis::meta::v1::LabelSelector, util::intstr::IntOrString,
     },
 };
 
@@ -35,11 +33,7 @@ pub(super) fn deployment(installation: &Installation, program: &Program) -> Depl
         spec: DeploymentSpec {
             replicas: Some(program.replicas),
             selector: selector(installation),
-            // Without an election, two pods must not work at the same time.
-            strategy: (!program.elects).then(|| DeploymentStrategy {
-                type_: Some("Recreate".into()),
-                rolling_update: None,
-            }),
+            strategy: Some(strategy(program)),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(installation.labels()),
@@ -50,6 +44,25 @@ pub(super) fn deployment(installation: &Installation, program: &Program) -> Depl
             ..DeploymentSpec::default()
         },
         ..Deployment::default()
+    }
+}
+
+fn strategy(program: &Program) -> DeploymentStrategy {
+    // Without an election, two pods must not work at the same time.
+    let (kind, rolling_update) = match program.elects {
+        false => ("Recreate", None),
+        // Written out, so that a later change to `Recreate` removes it: the server would refuse its own default then.
+        true => (
+            "RollingUpdate",
+            Some(RollingUpdateDeployment {
+                max_surge: Some(IntOrString::Int(1)),
+                max_unavailable: Some(IntOrString::Int(0)),
+            }),
+        ),
+    };
+    DeploymentStrategy {
+        type_: Some(kind.into()),
+        rolling_update,
     }
 }
 

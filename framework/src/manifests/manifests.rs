@@ -88,7 +88,10 @@ impl Manifests {
     /// The operator's container.
     pub fn container(&mut self) -> &mut Container {
         let spec = self.deployment.spec.template.spec.get_or_insert_default();
-        let place = spec.containers.iter().position(|one| one.name == deployment::CONTAINER);
+        let place = spec
+            .containers
+            .iter()
+            .position(|one| one.name == deployment::CONTAINER);
         let place = place.unwrap_or_else(|| {
             spec.containers.push(Container {
                 name: deployment::CONTAINER.into(),
@@ -134,7 +137,10 @@ fn namespace(installation: &Installation) -> Option<Namespace> {
         return None;
     }
     let mut labels = installation.labels();
-    labels.insert("pod-security.kubernetes.io/enforce".into(), "restricted".into());
+    labels.insert(
+        "pod-security.kubernetes.io/enforce".into(),
+        "restricted".into(),
+    );
     Some(Namespace {
         metadata: ObjectMeta {
             name: Some(name.clone()),

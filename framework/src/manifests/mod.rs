@@ -1,8 +1,8 @@
 //! The objects that an operator needs in a cluster, made from what the program declares.
 //!
 //! An [`Installation`] says where the operator is installed and where it works. [`Roles`] holds its ServiceAccount and the least
-//! roles for an [`Access`](crate::resource::Access), with their bindings. The command `rbac` of each operator prints them; see
-//! [`operator`](crate::operator).
+//! roles for an [`Access`](crate::resource::Access), with their bindings. [`Manifests`] holds all objects. The commands `rbac` and
+//! `manifests` of each operator print them; see [`operator`](crate::operator).
 //!
 //! Nothing here sends a request.
 //!
@@ -23,9 +23,19 @@
 //! | --- | --- |
 //! | `installation.rs` | [`Installation`]: names, labels and namespaces |
 //! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
+//! | `endpoint.rs` | where metrics and health are served |
+//! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `manifests.rs` | [`Manifests`]: all objects |
 
+mod deployment;
+mod endpoint;
 mod installation;
+mod manifests;
+mod network;
 mod roles;
 
+pub(crate) use endpoint::Endpoint;
 pub use installation::{Installation, InvalidName};
+pub use manifests::Manifests;
+pub(crate) use manifests::Program;
 pub use roles::Roles;

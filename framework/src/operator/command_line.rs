@@ -6,8 +6,8 @@ use clap_complete::Shell;
 use super::{
     logs::{Filter, LogFormat},
     settings::{
-        Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, ServingFlags,
-        Settings, command, print,
+        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE,
+        ServingFlags, Settings, command, container_arguments, error, print,
     },
 };
 use crate::{client::KubeconfigOptions, server::Address};
@@ -35,9 +35,11 @@ pub(super) enum CommandAction {
         options: RunOptions,
     },
     /// Prints the definitions of the operator's kinds.
-    Crd,
+    Crd { check: Option<PathBuf> },
     /// Prints the roles.
     Rbac(RolesOptions),
+    /// Prints everything that the operator needs in a cluster.
+    Manifests(ManifestsOptions),
     /// Prints this text: the settings, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
@@ -54,8 +56,21 @@ pub(super) struct RolesOptions {
     pub(super) namespace: String,
     /// Whether the operator installs its own definitions.
     pub(super) installs: bool,
+    /// The file to compare with.
+    pub(super) check: Option<PathBuf>,
     /// How the operator runs.
     pub(super) run: RunOptions,
+}
+
+/// What `manifests` prints.
+#[derive(Debug, PartialEq)]
+pub(super) struct ManifestsOptions {
+    pub(super) roles: RolesOptions,
+    pub(super) image: String,
+    pub(super) replicas: i32,
+    pub(super) service_monitor: bool,
+    /// The arguments of the container.
+    pub(super) args: Vec<String>,
 }
 
 /// The options that `run` and `dev` have in common.
@@ -82,16 +97,27 @@ impl CommandLine {
     ) -> Result<Self, clap::Error> {
         let grammar = command::<F>(name, defaults);
         let line = line.into_iter().map(Into::into).collect();
-        let settings = Settings::resolve(name, grammar.clone(), line, environment)?;
+        let settings = Settings::resolve(name, grammar.clone(), line, Some(environment))?;
         let matches = &settings.matches;
         let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
-            Some("crd") => CommandAction::Crd,
+            Some("crd") => CommandAction::Crd {
+                check: check(matches),
+            },
             Some("rbac") => CommandAction::Rbac(RolesOptions {
-                namespace: operator_namespace(matches),
+                namespace: operator_namespace(name, matches),
                 installs: matches.get_flag("install-definitions"),
+                check: check(matches),
                 run: options()?,
             }),
+            Some("manifests") => {
+                let args = container_arguments(&grammar, matches)?;
+                let run = [name.to_owned()].into_iter().chain(args.clone());
+                let run = run.map(OsString::from).collect();
+                let run = Settings::resolve(name, grammar.clone(), run, None)?;
+                let run = RunOptions::read(name, defaults, &run)?;
+                CommandAction::Manifests(ManifestsOptions::read(name, matches, args, run)?)
+            }
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {
                     name: own.to_owned(),
@@ -126,10 +152,64 @@ impl CommandLine {
     }
 }
 
-fn operator_namespace(matches: &ArgMatches) -> String {
+impl ManifestsOptions {
+    fn read(
+        operator: &str,
+        matches: &ArgMatches,
+        args: Vec<String>,
+        run: RunOptions,
+    ) -> Result<Self, clap::Error> {
+        let image = matches.get_one::<String>("image").map(|image| image.trim());
+        let Some(image) = image.filter(|image| !image.is_empty()) else {
+            return Err(error(format!(
+                "manifests needs the image of the operator: `{operator} manifests --image ghcr.io/you/{operator}:1.0`"
+            )));
+        };
+        let replicas = matches.get_one("replicas").copied().unwrap_or(1);
+        if replicas > 1 && run.election.is_none() {
+            return Err(error(format!(
+                "--replicas is {replicas}, but without the leader election all of them would work at the same time: remove \
+                 --leader-elect=false, or use one replica"
+            )));
+        }
+        let service_monitor = matches.get_flag("service-monitor");
+        if service_monitor && run.metrics_address.is_none() {
+            let problem = "--service-monitor has no effect because --metrics-address is 0";
+            return Err(error(problem.into()));
+        }
+        if let Some(address) = run.metrics_address {
+            let is_local = address.host.is_some_and(|host| !host.is_unspecified());
+            if is_local || address.port == 0 {
+                return Err(error(format!(
+                    "the kubelet cannot reach metrics and health at --metrics-address {address}: write a port for every address, such as \
+                     `:8080`, or 0 to turn them off"
+                )));
+            }
+        }
+        Ok(Self {
+            image: image.to_owned(),
+            replicas,
+            service_monitor,
+            args,
+            roles: RolesOptions {
+                namespace: operator_namespace(operator, matches),
+                installs: false,
+                check: check(matches),
+                run,
+            },
+        })
+    }
+}
+
+fn check(matches: &ArgMatches) -> Option<PathBuf> {
+    matches.get_one::<PathBuf>(CHECK).cloned()
+}
+
+fn operator_namespace(operator: &str, matches: &ArgMatches) -> String {
     let given = matches.get_one::<String>(OPERATOR_NAMESPACE);
-    // It has a default.
-    given.cloned().unwrap_or_default()
+    given
+        .cloned()
+        .unwrap_or_else(|| format!("{operator}-system"))
 }
 
 fn kubeconfig(matches: &ArgMatches) -> KubeconfigOptions {
@@ -275,6 +355,7 @@ mod tests {
             CommandAction::Rbac(RolesOptions {
                 namespace: namespace.into(),
                 installs,
+                check: None,
                 run,
             })
         };
@@ -313,7 +394,10 @@ mod tests {
 
     #[test]
     fn the_clap_definition_is_valid() {
-        command::<NoFlags>("website", &Defaults::default()).debug_assert();
+        // The second one cannot be the name of an object.
+        for name in ["website", "Web_Site"] {
+            command::<NoFlags>(name, &Defaults::default()).debug_assert();
+        }
     }
 
     #[test]

@@ -199,6 +199,15 @@ pub enum OperatorError {
     /// type and the path of the field.
     #[error("an API server would refuse the definitions:\n  {}", .0.join("\n  "))]
     Refused(Vec<String>),
+    /// The file of `--check` is not what the command prints.
+    #[error("{} {problem}: write the output to it and commit it", .file.display())]
+    #[non_exhaustive]
+    Outdated {
+        /// The file.
+        file: PathBuf,
+        /// The problem.
+        problem: String,
+    },
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

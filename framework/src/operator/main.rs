@@ -2,7 +2,7 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -14,6 +14,7 @@ use super::{
     command_line::{CommandAction, CommandLine, RunOptions},
     definition_check,
     logs::{self, Filter, LogFormat, WatchedSettings},
+    printed,
     settings::{Defaults, clash},
     signals::{SignalWatch, StopTokens},
     subcommands::{Subcommands, connect},
@@ -75,8 +76,15 @@ impl Operator {
             CommandAction::Own { name, kubeconfig } => {
                 self.run_subcommand(name, kubeconfig, &line.settings.whole)
             }
-            CommandAction::Crd => self.print_definitions(),
-            CommandAction::Rbac(options) => print(&self.print_roles(options)?),
+            CommandAction::Crd { check } => deliver(&self.definitions_as_yaml()?, check.as_deref()),
+            CommandAction::Rbac(mut options) => {
+                let check = options.check.take();
+                deliver(&self.roles_as_yaml(options)?, check.as_deref())
+            }
+            CommandAction::Manifests(mut options) => {
+                let check = options.roles.check.take();
+                deliver(&self.manifests_as_yaml(options)?, check.as_deref())
+            }
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
                 kubeconfig,
@@ -165,18 +173,26 @@ impl Operator {
         }
     }
 
-    fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
-        let definitions = self.own_definitions()?;
-        let notes = definition_check::check(&definitions)?;
-        let text = crd::to_yaml(definitions.iter().map(|own| &own.definition));
+    fn definitions_as_yaml(&self) -> Result<String, OperatorError> {
+        let definitions = self.checked_definitions()?;
+        let text = crd::to_yaml(&definitions);
         let text = text.map_err(|error| OperatorError::Output(error.into()))?;
-        for note in notes {
+        // A leading separator lets the output of several programs be joined.
+        let start = if text.is_empty() { "" } else { "---\n" };
+        Ok(format!("{start}{text}"))
+    }
+
+    /// The definitions, after a check. Shows what the user should know about them.
+    pub(super) fn checked_definitions(
+        &self,
+    ) -> Result<Vec<crd::CustomResourceDefinition>, OperatorError> {
+        let definitions = self.own_definitions()?;
+        for note in definition_check::check(&definitions)? {
             // If standard error is closed, the note cannot be shown.
             let _ = writeln!(io::stderr(), "note: {note}");
         }
-        // A leading separator lets the output of several programs be joined.
-        let start = if text.is_empty() { "" } else { "---\n" };
-        print(&format!("{start}{text}"))
+        let definitions = definitions.into_iter().map(|own| own.definition);
+        Ok(definitions.collect())
     }
 
     async fn run_in_cluster(
@@ -211,8 +227,6 @@ impl Operator {
         install: Vec<PathBuf>,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use std::path::Path;
-
         use super::dev::{Banner, DevCluster, InstallFiles};
 
         let install = InstallFiles::read(&install)?;
@@ -318,6 +332,14 @@ fn failed(error: &OperatorError) -> ExitCode {
 fn refused(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Writes the output of a subcommand, or compares it with a file.
+fn deliver(text: &str, check: Option<&Path>) -> Result<ExitCode, OperatorError> {
+    match check {
+        Some(file) => printed::check(text, file, print),
+        None => print(text),
+    }
 }
 
 /// Writes the output of a subcommand.

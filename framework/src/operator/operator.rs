@@ -6,6 +6,7 @@ use super::{
     CommandSetup, LogHandle, OperatorError, Route, Serving, Setup,
     declared_access::DeclaredAccess,
     definition_check::OwnDefinition,
+    manifests::ManifestChange,
     own_checks::{self, HealthEndpoint, OwnCheck},
     readiness::OwnKinds,
     registration::{Registered, Registration},
@@ -65,6 +66,8 @@ pub struct Operator {
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
     pub(super) access: DeclaredAccess,
+    /// Changes of the printed manifests.
+    pub(super) manifest_changes: Vec<ManifestChange>,
     /// Cancelled when the operator begins to stop, for any reason.
     pub(super) stopping: CancellationToken,
 }
@@ -96,6 +99,7 @@ impl Operator {
             elects: None,
             election: None,
             access: DeclaredAccess::default(),
+            manifest_changes: Vec::new(),
             stopping: CancellationToken::new(),
         }
     }

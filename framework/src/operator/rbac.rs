@@ -1,8 +1,8 @@
-use super::{Operator, OperatorError, command_line::RolesOptions, leadership};
+use super::{Operator, OperatorError, command_line::RolesOptions, leadership, printed};
 use crate::{
     crd,
     manifests::{Installation, InvalidName, Roles},
-    resource::{ApiResource, to_yaml},
+    resource::ApiResource,
     server::Reviewer,
 };
 
@@ -41,7 +41,12 @@ impl Operator {
     }
 
     /// The output of the command `rbac`.
-    pub(super) fn print_roles(self, options: RolesOptions) -> Result<String, OperatorError> {
+    pub(super) fn roles_as_yaml(self, options: RolesOptions) -> Result<String, OperatorError> {
+        printed::yaml(self.roles_with(options)?.to_json())
+    }
+
+    /// The roles of an operator that runs with these options.
+    pub(super) fn roles_with(self, options: RolesOptions) -> Result<Roles, OperatorError> {
         let mut operator = self.with_options(options.run);
         if options.installs {
             let definitions = operator.definitions()?;
@@ -52,10 +57,7 @@ impl Operator {
             .enable_all()
             .build()?;
         let _context = runtime.enter();
-        let objects = operator.roles(options.namespace)?.to_json();
-        let text = objects.and_then(to_yaml);
-        let text = text.map_err(|error| OperatorError::Output(error.into()))?;
-        Ok(format!("---\n{text}"))
+        operator.roles(options.namespace)
     }
 }
 

@@ -9,6 +9,7 @@ use pilothouse::{
     k8s::api::rbac::v1::PolicyRule,
     manifests::Roles,
     operator::{Operator, Running},
+    resource::to_yaml,
     testing::{Cluster, Sandbox},
 };
 use tokio::time::timeout;
@@ -58,6 +59,14 @@ async fn each_example_works_with_exactly_the_printed_roles() {
         let Outcome { forbidden, story } = outcome(example, &roles(example.operator())).await;
         assert_eq!(story, Ok(()), "{}", example.name);
         assert_eq!(forbidden, BTreeSet::new(), "{}", example.name);
+    }
+}
+
+#[test]
+fn the_roles_of_each_example_are_as_recorded() {
+    for example in EXAMPLES {
+        let roles = to_yaml(roles(example.operator()).to_json().unwrap()).unwrap();
+        insta::assert_snapshot!(example.name, roles);
     }
 }
 

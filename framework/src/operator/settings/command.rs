@@ -9,7 +9,7 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    Defaults, election,
+    Defaults, election, manifests,
     serving::{self, ENDPOINTS, parse_metrics_address},
 };
 use crate::operator::logs;
@@ -32,7 +32,8 @@ const PRECEDENCE: &str = "Priority: the flag, then its environment variable, the
 const SETTINGS_OF_RUN: &str = "Give the settings with which the operator runs in the cluster. Environment variables are not read.";
 
 /// The flags that make a difference to the roles.
-const SETTINGS_OF_ROLES: [&str; 7] = [
+const SETTINGS_OF_ROLES: [&str; 8] = [
+    CHECK,
     OPERATOR_NAMESPACE,
     "install-definitions",
     "namespace",
@@ -44,6 +45,9 @@ const SETTINGS_OF_ROLES: [&str; 7] = [
 
 /// The flag for the namespace of the operator's pods.
 pub(in crate::operator) const OPERATOR_NAMESPACE: &str = "operator-namespace";
+
+/// The flag for a file that is compared with the output.
+pub(in crate::operator) const CHECK: &str = "check";
 
 /// The clap definition of the command line, including the user's flags `F`.
 pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> Command {
@@ -72,6 +76,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .help("Install the definitions and objects of this YAML or JSON file before the start; several times for several files"),
     ]);
     let crd = Command::new("crd")
+        .arg(check())
         .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
     let rbac = printing(Command::new("rbac"), name, defaults)
         .about("Print the ServiceAccount and the least roles as YAML, for `kubectl apply -f -`")
@@ -89,6 +94,10 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
                 false => arg.hide(true),
             },
         );
+    let manifests = printing(Command::new("manifests"), name, defaults)
+        .about("Print everything that the operator needs in a cluster as YAML, for `kubectl apply -f -`")
+        .after_help(SETTINGS_OF_RUN)
+        .args(manifests::args());
     let completions = Command::new("completions")
         .about(format!(
             "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
@@ -117,6 +126,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         )
         .subcommand(crd)
         .subcommand(rbac)
+        .subcommand(manifests)
         .subcommand(completions)
         .subcommands(defaults.subcommands.iter().cloned().map(|own| {
             // Commands below it have them, too.
@@ -152,15 +162,28 @@ fn with_flags<F: Args>(command: Command, name: &str) -> Command {
 /// same on every machine.
 fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
     let elects = defaults.elects.unwrap_or(true);
-    settings(command, name, defaults, METRICS_ADDRESS, elects).arg(
-        Arg::new(OPERATOR_NAMESPACE)
-            .long(OPERATOR_NAMESPACE)
-            .value_name("NAME")
-            .value_parser(election::parse_namespace)
-            .default_value(format!("{name}-system"))
-            .help_heading(CLUSTER)
-            .help("Namespace of the operator's pods"),
-    )
+    settings(command, name, defaults, METRICS_ADDRESS, elects)
+        .arg(
+            Arg::new(OPERATOR_NAMESPACE)
+                .long(OPERATOR_NAMESPACE)
+                .value_name("NAME")
+                .value_parser(election::parse_namespace)
+                .help_heading(CLUSTER)
+                // No default for clap, which panics if the name is not valid. The command reports it.
+                .help(format!(
+                    "Namespace of the operator's pods [default: {name}-system]"
+                )),
+        )
+        .arg(check())
+}
+
+/// The flag of the commands that print objects.
+fn check() -> Arg {
+    Arg::new(CHECK)
+        .long(CHECK)
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("Print nothing, but fail and show the difference if this file has another content")
 }
 
 /// The names of the flags for the connection to a cluster.

@@ -33,7 +33,8 @@ pub(in crate::operator) struct Settings {
 }
 
 impl Settings {
-    /// Combines `line`, which starts with the program's name, with the environment and the file.
+    /// Combines `line`, which starts with the program's name, with the environment and the file. Without an environment neither
+    /// counts, and required flags may be missing.
     ///
     /// # Errors
     /// clap's error if the line is invalid or asks for help, or if a value is invalid. The text names the origin of an
@@ -42,7 +43,7 @@ impl Settings {
         operator: &str,
         command: Command,
         line: Vec<OsString>,
-        environment: &Environment<'_>,
+        environment: Option<&Environment<'_>>,
     ) -> Result<Self, Error> {
         let (variables, command) = Variables::take(operator, command);
         let mut built = command.clone();
@@ -69,7 +70,7 @@ impl Settings {
             Some(name) => built.find_subcommand(name).unwrap_or(&built),
             None => &built,
         };
-        if !takes_settings(target) {
+        let Some(environment) = environment.filter(|_| takes_settings(target)) else {
             let resolved = Setting::all(target)
                 .filter(|setting| is_on_the_line(setting, &given))
                 .map(|setting| ResolvedSetting::new(&setting, Origin::Flag, &given))
@@ -81,7 +82,7 @@ impl Settings {
                 resolved,
                 file: None,
             });
-        }
+        };
         let file = match config(target, &given, &variables, environment) {
             Some(path) => Some(read(&path, &built)?),
             None => None,
