@@ -184,6 +184,7 @@
 //! | [`election`] | leader election with a Lease | tools/leaderelection |
 //! | [`controller`] | reconcilers, their sources and predicates, finalizers, read-your-writes | controller-runtime |
 //! | [`server`] | a listener for HTTP and HTTPS, with authentication and authorization | metrics/server, certwatcher |
+//! | [`manifests`] | the objects that an operator needs in a cluster: roles, Deployment, … | kubebuilder's `config` |
 //! | [`operator`] | the program: its command line, settings, logs, start and stop | manager |
 //! | `testing` | operators in tests: without a server, or with one in memory (feature `dev`) | envtest |
 //!
@@ -234,6 +235,7 @@ pub mod events;
 pub mod health;
 #[cfg(test)]
 mod logged;
+pub mod manifests;
 pub mod metrics;
 pub mod operator;
 pub mod prelude;

@@ -21,10 +21,12 @@ mod mistakes;
 mod ordered;
 mod own_parts;
 mod probe;
+mod production;
 mod promises;
 mod protobuf;
 mod read_your_writes;
 mod representations;
+mod roles;
 mod serving;
 mod shared_secret;
 

@@ -44,6 +44,9 @@ pub struct BucketStatus {
 }
 // ANCHOR_END: kind
 
+/// Keeps an object until its bucket is deleted.
+pub const FINALIZER: &str = "demo.pilothouse.dev/bucket";
+
 /// Creates, changes and deletes buckets with the API of a store.
 pub struct BucketReconciler<C> {
     pub cloud: Arc<C>,
@@ -63,7 +66,7 @@ impl<C: Cloud> Reconciler for BucketReconciler<C> {
             }
         });
         controller
-            .finalizer("demo.pilothouse.dev/bucket")
+            .finalizer(FINALIZER)
             .polls(buckets.named("the list of buckets"))
     }
 

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
-use bucket::{BucketReconciler, FolderCloud};
+use bucket::{Bucket, BucketReconciler, FINALIZER, FolderCloud};
 use pilothouse::{operator::Setup, prelude::*};
 
+// ANCHOR: main
 fn main() -> ExitCode {
     // The folder takes the place of the store. It is opened only by `run` and `dev`.
     Operator::new("bucket")
@@ -10,6 +11,8 @@ fn main() -> ExitCode {
             let cloud = Arc::new(FolderCloud::open("target/buckets")?);
             Ok(BucketReconciler { cloud })
         })
+        .wiring::<Bucket>(|controller| controller.finalizer(FINALIZER))
         .example("examples/bucket/bucket.yaml")
         .main()
 }
+// ANCHOR_END: main

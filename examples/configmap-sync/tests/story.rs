@@ -6,7 +6,7 @@ use pilothouse::{
     controller::OWNER_UID_LABEL,
     k8s::api::core::v1::Namespace,
     prelude::*,
-    testing::{Answer, Cluster, RequestMatcher},
+    testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
 use serde_json::json;
 
@@ -96,6 +96,27 @@ async fn copies_exist_in_each_namespace_that_asks_and_are_deleted_before_their_s
     running.stop().await;
 }
 // ANCHOR_END: story
+
+// ANCHOR: roles
+#[tokio::test(start_paused = true)]
+async fn the_printed_roles_are_enough_to_copy_and_to_clean_up() {
+    let cluster = Cluster::with(Sandbox::builder().seed(1).rbac(true)).unwrap();
+    let roles = configmap_sync::operator().roles("operators").unwrap();
+    let running = cluster
+        .run_with_roles(configmap_sync::operator(), &roles)
+        .await
+        .unwrap();
+    cluster.create(&shared("blue")).await.unwrap();
+    let shop = cluster.in_namespace("shop");
+    cluster.create(&Namespace::named("shop")).await.unwrap();
+    asks(&cluster, "shop", true).await;
+    shop.until("settings", "be blue", is("blue")).await.unwrap();
+    cluster.delete::<SharedConfig>("settings").await.unwrap();
+    shop.until_gone::<ConfigMap>("settings").await.unwrap();
+    assert!(cluster.requests().iter().all(|one| one.status != 403));
+    running.stop().await;
+}
+// ANCHOR_END: roles
 
 // ANCHOR: faults
 #[tokio::test(start_paused = true)]

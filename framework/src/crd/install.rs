@@ -7,7 +7,7 @@ use super::{CustomResourceDefinition, to_json};
 use crate::{
     backoff::Growth,
     client::{Api, Client, Error, ErrorKind, Patch, PatchParams},
-    resource::{ApiResource, Object, ObjectMeta},
+    resource::{Access, AccessRule, ApiResource, Object, ObjectMeta},
 };
 
 /// How long the server may take to establish and serve one definition.
@@ -94,6 +94,15 @@ pub async fn install(
         served(client, crd, deadline).await?;
     }
     Ok(())
+}
+
+/// The permissions that [`install`] needs for these definitions.
+pub fn install_access(crds: &[CustomResourceDefinition]) -> Access {
+    // Applying an object that does not exist is also a `create` of that name.
+    let rule = AccessRule::of::<CustomResourceDefinition>(["get", "create", "patch"]);
+    crds.iter()
+        .map(|crd| Access::from(rule.clone().named(crd.name())))
+        .sum()
 }
 
 /// The part of the server's definition that is compared. The schema is left out: it may have forms that only a newer

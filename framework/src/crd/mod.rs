@@ -55,7 +55,7 @@ mod structural;
 mod to_json;
 
 pub use custom_resource::CustomResource;
-pub use install::{InstallError, install};
+pub use install::{InstallError, install, install_access};
 pub use schema::{MapKey, Schema};
 pub use to_json::to_json;
 

@@ -68,12 +68,14 @@ impl Election {
         self.status.clone()
     }
 
-    /// The permissions that a candidate needs in the Lease's namespace. `default` is the client's
-    /// default namespace; it counts if the settings name no namespace.
+    /// The permissions that a candidate needs in the Lease's namespace: for its Lease, and to create
+    /// Leases, because RBAC cannot limit that to one name. `default` is the client's default namespace; it
+    /// counts if the settings name no namespace.
     pub fn access(settings: &ElectionSettings, default: &str) -> Access {
         let namespace = settings.namespace.as_deref().unwrap_or(default);
-        let rule = AccessRule::of::<Lease>(["get", "create", "update"]);
-        rule.in_namespace(namespace).into()
+        let leases =
+            |verbs: &[&str]| AccessRule::of::<Lease>(verbs.iter().copied()).in_namespace(namespace);
+        Access::from(leases(&["create"])).and(leases(&["get", "update"]).named(&settings.name))
     }
 
     /// Waits until this process leads, without a time limit. Failures are logged and retried. Drop the
@@ -164,9 +166,10 @@ mod tests {
 
     #[test]
     fn a_candidate_needs_access_to_its_lease_where_that_is() {
-        let lease_in = |namespace: &str| -> Access {
-            let rule = AccessRule::of::<Lease>(["get", "create", "update"]);
-            rule.in_namespace(namespace).into()
+        let lease_in = |namespace: &str| {
+            let create = AccessRule::of::<Lease>(["create"]).in_namespace(namespace);
+            let own = AccessRule::of::<Lease>(["get", "update"]).in_namespace(namespace);
+            Access::from(create).and(own.named("website"))
         };
         let settings = ElectionSettings::new("website");
         assert_eq!(Election::access(&settings, "web"), lease_in("web"));

@@ -109,13 +109,27 @@ impl Recorder {
     /// The permissions that a recorder needs, in the namespaces of the objects and in `default`, where the
     /// events of cluster-scoped objects are.
     pub fn access() -> Access {
-        let events = |scoped: fn(AccessRule) -> AccessRule| {
-            let created = scoped(AccessRule::of::<api::Event>(["create", "patch"]));
-            // Only core/v1 can change the note of an Event.
-            let noted = scoped(AccessRule::of::<core::Event>(["patch"]));
-            Access::from(created).and(noted)
-        };
-        events(|rule| rule).and(events(|rule| rule.in_namespace("default")))
+        Self::access_about(true).and(Self::access_about(false))
+    }
+
+    /// The part of [`access`](Self::access) for Events about objects that are namespaced, or about those that are not.
+    pub(crate) fn access_about(namespaced: bool) -> Access {
+        match namespaced {
+            true => Self::access_where(|rule| rule),
+            false => Self::access_in("default"),
+        }
+    }
+
+    /// The permissions for Events in one namespace.
+    pub(crate) fn access_in(namespace: &str) -> Access {
+        Self::access_where(|rule| rule.in_namespace(namespace))
+    }
+
+    fn access_where(scoped: impl Fn(AccessRule) -> AccessRule) -> Access {
+        let created = scoped(AccessRule::of::<api::Event>(["create", "patch"]));
+        // Only core/v1 can change the note of an Event.
+        let noted = scoped(AccessRule::of::<core::Event>(["patch"]));
+        Access::from(created).and(noted)
     }
 
     /// The controller's name in the recorded events, as a valid name in the API.

@@ -6,8 +6,8 @@ use clap_complete::Shell;
 use super::{
     logs::{Filter, LogFormat},
     settings::{
-        Defaults, ElectionFlags, Environment, MetricsAddress, ServingFlags, Settings, command,
-        print,
+        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE,
+        ServingFlags, Settings, command, container_arguments, error, print,
     },
 };
 use crate::{client::KubeconfigOptions, server::Address};
@@ -35,7 +35,11 @@ pub(super) enum CommandAction {
         options: RunOptions,
     },
     /// Prints the definitions of the operator's kinds.
-    Crd,
+    Crd { check: Option<PathBuf> },
+    /// Prints the roles.
+    Rbac(RolesOptions),
+    /// Prints everything that the operator needs in a cluster.
+    Manifests(ManifestsOptions),
     /// Prints this text: the settings, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
@@ -43,6 +47,30 @@ pub(super) enum CommandAction {
         name: String,
         kubeconfig: KubeconfigOptions,
     },
+}
+
+/// What `rbac` prints.
+#[derive(Debug, PartialEq)]
+pub(super) struct RolesOptions {
+    /// The namespace of the operator's pods.
+    pub(super) namespace: String,
+    /// Whether the operator installs its own definitions.
+    pub(super) installs: bool,
+    /// The file to compare with.
+    pub(super) check: Option<PathBuf>,
+    /// How the operator runs.
+    pub(super) run: RunOptions,
+}
+
+/// What `manifests` prints.
+#[derive(Debug, PartialEq)]
+pub(super) struct ManifestsOptions {
+    pub(super) roles: RolesOptions,
+    pub(super) image: String,
+    pub(super) replicas: i32,
+    pub(super) service_monitor: bool,
+    /// The arguments of the container.
+    pub(super) args: Vec<String>,
 }
 
 /// The options that `run` and `dev` have in common.
@@ -69,11 +97,27 @@ impl CommandLine {
     ) -> Result<Self, clap::Error> {
         let grammar = command::<F>(name, defaults);
         let line = line.into_iter().map(Into::into).collect();
-        let settings = Settings::resolve(name, grammar.clone(), line, environment)?;
+        let settings = Settings::resolve(name, grammar.clone(), line, Some(environment))?;
         let matches = &settings.matches;
         let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
-            Some("crd") => CommandAction::Crd,
+            Some("crd") => CommandAction::Crd {
+                check: check(matches),
+            },
+            Some("rbac") => CommandAction::Rbac(RolesOptions {
+                namespace: operator_namespace(name, matches),
+                installs: matches.get_flag("install-definitions"),
+                check: check(matches),
+                run: options()?,
+            }),
+            Some("manifests") => {
+                let args = container_arguments(&grammar, matches)?;
+                let run = [name.to_owned()].into_iter().chain(args.clone());
+                let run = run.map(OsString::from).collect();
+                let run = Settings::resolve(name, grammar.clone(), run, None)?;
+                let run = RunOptions::read(name, defaults, &run)?;
+                CommandAction::Manifests(ManifestsOptions::read(name, matches, args, run)?)
+            }
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {
                     name: own.to_owned(),
@@ -106,6 +150,66 @@ impl CommandLine {
         };
         Ok(Self { action, settings })
     }
+}
+
+impl ManifestsOptions {
+    fn read(
+        operator: &str,
+        matches: &ArgMatches,
+        args: Vec<String>,
+        run: RunOptions,
+    ) -> Result<Self, clap::Error> {
+        let image = matches.get_one::<String>("image").map(|image| image.trim());
+        let Some(image) = image.filter(|image| !image.is_empty()) else {
+            return Err(error(format!(
+                "manifests needs the image of the operator: `{operator} manifests --image ghcr.io/you/{operator}:1.0`"
+            )));
+        };
+        let replicas = matches.get_one("replicas").copied().unwrap_or(1);
+        if replicas > 1 && run.election.is_none() {
+            return Err(error(format!(
+                "--replicas is {replicas}, but without the leader election all of them would work at the same time: remove \
+                 --leader-elect=false, or use one replica"
+            )));
+        }
+        let service_monitor = matches.get_flag("service-monitor");
+        if service_monitor && run.metrics_address.is_none() {
+            let problem = "--service-monitor has no effect because --metrics-address is 0";
+            return Err(error(problem.into()));
+        }
+        if let Some(address) = run.metrics_address {
+            let is_local = address.host.is_some_and(|host| !host.is_unspecified());
+            if is_local || address.port == 0 {
+                return Err(error(format!(
+                    "the kubelet cannot reach metrics and health at --metrics-address {address}: write a port for every address, such as \
+                     `:8080`, or 0 to turn them off"
+                )));
+            }
+        }
+        Ok(Self {
+            image: image.to_owned(),
+            replicas,
+            service_monitor,
+            args,
+            roles: RolesOptions {
+                namespace: operator_namespace(operator, matches),
+                installs: false,
+                check: check(matches),
+                run,
+            },
+        })
+    }
+}
+
+fn check(matches: &ArgMatches) -> Option<PathBuf> {
+    matches.get_one::<PathBuf>(CHECK).cloned()
+}
+
+fn operator_namespace(operator: &str, matches: &ArgMatches) -> String {
+    let given = matches.get_one::<String>(OPERATOR_NAMESPACE);
+    given
+        .cloned()
+        .unwrap_or_else(|| format!("{operator}-system"))
 }
 
 fn kubeconfig(matches: &ArgMatches) -> KubeconfigOptions {
@@ -246,6 +350,33 @@ mod tests {
     }
 
     #[test]
+    fn the_commands_that_print_what_run_needs_have_its_settings_and_read_no_variables() {
+        let rbac = |namespace: &str, installs, run| {
+            CommandAction::Rbac(RolesOptions {
+                namespace: namespace.into(),
+                installs,
+                check: None,
+                run,
+            })
+        };
+        let default = || options(":8080", elected());
+        let expected = rbac("website-system", false, default());
+        assert_eq!(parse("rbac").unwrap().action, expected);
+        let limited = RunOptions {
+            namespaces: ["blue".into(), "green".into()].into(),
+            election: None,
+            ..default()
+        };
+        let line = "rbac -n blue,green --leader-elect=false --operator-namespace ops --install-definitions";
+        assert_eq!(parse(line).unwrap().action, rbac("ops", true, limited));
+        let line = ["website", "rbac"];
+        let variables = |_: &str| Some("blue".into());
+        let defaults = Defaults::default();
+        let parsed = CommandLine::parse::<NoFlags>("website", &defaults, line, &variables);
+        assert_eq!(parsed.unwrap().action, expected);
+    }
+
+    #[test]
     fn the_flag_for_the_version_exists_if_the_program_has_a_version() {
         let mut defaults = Defaults::default();
         let run = |defaults: &Defaults| {
@@ -263,7 +394,10 @@ mod tests {
 
     #[test]
     fn the_clap_definition_is_valid() {
-        command::<NoFlags>("website", &Defaults::default()).debug_assert();
+        // The second one cannot be the name of an object.
+        for name in ["website", "Web_Site"] {
+            command::<NoFlags>(name, &Defaults::default()).debug_assert();
+        }
     }
 
     #[test]
@@ -281,6 +415,14 @@ mod tests {
             (
                 "--log debug -n apps dev",
                 "error: write --log, --namespace after the subcommand: `website dev --log … --namespace …`",
+            ),
+            (
+                "rbac -n Blue",
+                "error: invalid value 'Blue' for '--namespace <NAME>': the name of a namespace has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends",
+            ),
+            (
+                "rbac --metrics-address 0 --metrics-auth",
+                "error: --metrics-auth (command line) has no effect because --metrics-address is 0 (command line)",
             ),
             ("--port 1", "error: unexpected argument '--port' found"),
             (

@@ -58,6 +58,16 @@ pub enum OperatorError {
         /// What is wrong.
         source: Box<controller::Error>,
     },
+    /// The access of a controller is not known to a command that prints roles, or
+    /// [`Operator::wiring`](super::Operator::wiring) declares another access than `wire`.
+    #[error("the access of the controller of {kind}: {problem}")]
+    #[non_exhaustive]
+    Wiring {
+        /// The reconciled kind.
+        kind: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
     /// The name of [`Operator::new`](super::Operator::new) cannot be used in the cluster.
     #[error(
         "the name of the operator, `{name}`, {problem}: write it like `Operator::new(\"website\")`"
@@ -189,6 +199,15 @@ pub enum OperatorError {
     /// type and the path of the field.
     #[error("an API server would refuse the definitions:\n  {}", .0.join("\n  "))]
     Refused(Vec<String>),
+    /// The file of `--check` is not what the command prints.
+    #[error("{} {problem}: write the output to it and commit it", .file.display())]
+    #[non_exhaustive]
+    Outdated {
+        /// The file.
+        file: PathBuf,
+        /// The problem.
+        problem: String,
+    },
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

@@ -66,7 +66,7 @@ impl Leadership {
         let apart = client.with_own_connections(Deadlines::default());
         let unfenced_events = Recorder::with_metrics(&apart, operator, metrics);
         let (identity, namespace) = (settings.identity.clone(), client.default_namespace());
-        let access = Election::access(&settings, namespace);
+        let access = access(&settings, namespace);
         let namespace = settings.namespace.as_deref().unwrap_or(namespace);
         let lease = format!("{namespace}/{}", settings.name);
         let election = Election::new(client, settings, metrics)?;
@@ -182,6 +182,13 @@ impl Leadership {
             let _ = task.await;
         }
     }
+}
+
+/// The access that the election needs: to its Lease, and to Events about it. `default` is the namespace of the Lease if the
+/// settings name none.
+pub(super) fn access(settings: &ElectionSettings, default: &str) -> Access {
+    let namespace = settings.namespace.as_deref().unwrap_or(default);
+    Election::access(settings, default).and(Recorder::access_in(namespace))
 }
 
 fn stop_leading_event(identity: &str) -> NewEvent {

@@ -2,7 +2,7 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -14,6 +14,7 @@ use super::{
     command_line::{CommandAction, CommandLine, RunOptions},
     definition_check,
     logs::{self, Filter, LogFormat, WatchedSettings},
+    printed,
     settings::{Defaults, clash},
     signals::{SignalWatch, StopTokens},
     subcommands::{Subcommands, connect},
@@ -75,7 +76,15 @@ impl Operator {
             CommandAction::Own { name, kubeconfig } => {
                 self.run_subcommand(name, kubeconfig, &line.settings.whole)
             }
-            CommandAction::Crd => self.print_definitions(),
+            CommandAction::Crd { check } => deliver(&self.definitions_as_yaml()?, check.as_deref()),
+            CommandAction::Rbac(mut options) => {
+                let check = options.check.take();
+                deliver(&self.roles_as_yaml(options)?, check.as_deref())
+            }
+            CommandAction::Manifests(mut options) => {
+                let check = options.roles.check.take();
+                deliver(&self.manifests_as_yaml(options)?, check.as_deref())
+            }
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
                 kubeconfig,
@@ -142,13 +151,18 @@ impl Operator {
     ) -> Result<(Self, Observability), OperatorError> {
         let traces = Traces::start(&self.name).map_err(OperatorError::Traces)?;
         let (traces, layer) = traces.unzip();
-        logs::init(options.log, options.log_format, layer, &self.log);
+        logs::init(options.log.clone(), options.log_format, layer, &self.log);
         let observability = Observability {
             watched_settings,
             log: self.log.clone(),
             traces,
         };
-        let operator = Self {
+        Ok((self.with_options(options), observability))
+    }
+
+    /// Applies the settings, except those of the log.
+    pub(super) fn with_options(self, options: RunOptions) -> Self {
+        Self {
             namespaces: options.namespaces,
             election: options.election.map(|flags| flags.onto(self.election)),
             metrics_address: options.metrics_address,
@@ -156,22 +170,29 @@ impl Operator {
             debug_page: options.serving.debug_page,
             debug_hosts: options.serving.debug_hosts,
             ..self
-        };
-        Ok((operator, observability))
+        }
     }
 
-    fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
-        let definitions = self.own_definitions()?;
-        let notes = definition_check::check(&definitions)?;
-        let text = crd::to_yaml(definitions.iter().map(|own| &own.definition));
+    fn definitions_as_yaml(&self) -> Result<String, OperatorError> {
+        let definitions = self.checked_definitions()?;
+        let text = crd::to_yaml(&definitions);
         let text = text.map_err(|error| OperatorError::Output(error.into()))?;
-        for note in notes {
+        // A leading separator lets the output of several programs be joined.
+        let start = if text.is_empty() { "" } else { "---\n" };
+        Ok(format!("{start}{text}"))
+    }
+
+    /// The definitions, after a check. Shows what the user should know about them.
+    pub(super) fn checked_definitions(
+        &self,
+    ) -> Result<Vec<crd::CustomResourceDefinition>, OperatorError> {
+        let definitions = self.own_definitions()?;
+        for note in definition_check::check(&definitions)? {
             // If standard error is closed, the note cannot be shown.
             let _ = writeln!(io::stderr(), "note: {note}");
         }
-        // A leading separator lets the output of several programs be joined.
-        let start = if text.is_empty() { "" } else { "---\n" };
-        print(&format!("{start}{text}"))
+        let definitions = definitions.into_iter().map(|own| own.definition);
+        Ok(definitions.collect())
     }
 
     async fn run_in_cluster(
@@ -206,8 +227,6 @@ impl Operator {
         install: Vec<PathBuf>,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use std::path::Path;
-
         use super::dev::{Banner, DevCluster, InstallFiles};
 
         let install = InstallFiles::read(&install)?;
@@ -313,6 +332,14 @@ fn failed(error: &OperatorError) -> ExitCode {
 fn refused(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Writes the output of a subcommand, or compares it with a file.
+fn deliver(text: &str, check: Option<&Path>) -> Result<ExitCode, OperatorError> {
+    match check {
+        Some(file) => printed::check(text, file, print),
+        None => print(text),
+    }
 }
 
 /// Writes the output of a subcommand.

@@ -4,7 +4,8 @@
 //! it. Each later way leaves more to the program:
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
-//!   process, to try things out; feature `dev`) and `crd` (checks and prints the definitions of the operator's kinds). In `dev` the
+//!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds), `rbac` (prints the least roles) and `manifests` (prints all that the
+//!   operator needs in a cluster). In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
 //!   give them. Workloads and their Pods run there, simulated.
 //!   [`Operator::main_with`] adds the program's own flags, and [`Operator::subcommands`] its own subcommands. Every flag is also an environment variable and a
@@ -61,6 +62,8 @@
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
 //! | `definition_check.rs` | what `crd` checks before it prints |
+//! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
+//! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
 //! | `work_tasks.rs` | the tasks of the work by name, for the error of a stop that takes too long |
 //! | `subcommands.rs` | subcommands of the program's own, and [`CommandSetup`] |
 //! | `route.rs`, `own_checks.rs` | [`Route`] and health checks of the program's own |
@@ -77,6 +80,7 @@
 
 mod command_line;
 mod debug;
+mod declared_access;
 mod definition_check;
 #[cfg(feature = "dev")]
 mod dev;
@@ -84,8 +88,11 @@ mod error;
 mod leadership;
 mod logs;
 mod main;
+mod manifests;
 mod operator;
 mod own_checks;
+mod printed;
+mod rbac;
 mod readiness;
 mod registration;
 mod route;
@@ -104,6 +111,7 @@ mod traces;
 mod work_tasks;
 
 pub use debug::{DebugReport, InformerReport, UndecodableReport};
+pub use declared_access::Declared;
 pub use error::OperatorError;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;

@@ -4,7 +4,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CommandSetup, LogHandle, OperatorError, Route, Serving, Setup,
+    declared_access::DeclaredAccess,
     definition_check::OwnDefinition,
+    manifests::ManifestChange,
     own_checks::{self, HealthEndpoint, OwnCheck},
     readiness::OwnKinds,
     registration::{Registered, Registration},
@@ -63,6 +65,9 @@ pub struct Operator {
     /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
+    pub(super) access: DeclaredAccess,
+    /// Changes of the printed manifests.
+    pub(super) manifest_changes: Vec<ManifestChange>,
     /// Cancelled when the operator begins to stop, for any reason.
     pub(super) stopping: CancellationToken,
 }
@@ -93,20 +98,26 @@ impl Operator {
             subcommands: Vec::new(),
             elects: None,
             election: None,
+            access: DeclaredAccess::default(),
+            manifest_changes: Vec::new(),
             stopping: CancellationToken::new(),
         }
     }
 
     /// Adds a controller.
-    pub fn controller<R>(self, reconciler: R) -> Self
+    pub fn controller<R>(mut self, reconciler: R) -> Self
     where
         R: Reconciler<Resource: Resource>,
     {
-        self.controller_with(async move |_| Ok(reconciler))
+        let resource = ApiResource::of::<R::Resource>();
+        self.registered
+            .push(Registered::ready(resource, || Controller::new(reconciler)));
+        self
     }
 
     /// Adds a controller whose reconciler needs a client, flags or metrics. The operator calls `build` when it starts.
-    /// A subcommand that only prints something does not call it.
+    /// A subcommand that only prints something does not call it; for the commands `rbac` and `manifests` declare with
+    /// [`wiring`](Self::wiring) what the reconciler's `wire` declares.
     pub fn controller_with<R, F, B>(mut self, build: B) -> Self
     where
         R: Reconciler<Resource: Resource>,
@@ -115,7 +126,7 @@ impl Operator {
     {
         let resource = ApiResource::of::<R::Resource>();
         self.registered
-            .push(Registered::boxed(Some(resource), async move |setup| {
+            .push(Registered::built(Some(resource), async move |setup| {
                 build(setup).await.map(Controller::new)
             }));
         self
@@ -157,8 +168,8 @@ impl Operator {
         R: Reconciler<Resource: RuntimeKind>,
     {
         self.registered
-            .push(Registered::boxed(Some(resource.clone()), async move |_| {
-                Ok(Controller::dynamic(resource, reconciler))
+            .push(Registered::ready(resource.clone(), || {
+                Controller::dynamic(resource, reconciler)
             }));
         self
     }
@@ -169,6 +180,8 @@ impl Operator {
     ///
     /// Discovery finds only what the API server serves at that time. To wait for a kind that is installed later, return the
     /// kind without asking.
+    ///
+    /// The commands `rbac` and `manifests` do not call `build`. Declare by [`access`](Self::access) what the controller may do.
     pub fn dynamic_controller_with<R, F, B>(mut self, build: B) -> Self
     where
         R: Reconciler<Resource: RuntimeKind>,
@@ -176,7 +189,7 @@ impl Operator {
         B: FnOnce(Setup) -> F + Send + 'static,
     {
         self.registered
-            .push(Registered::boxed(None, async move |setup| {
+            .push(Registered::built(None, async move |setup| {
                 let (resource, reconciler) = build(setup).await?;
                 Ok(Controller::dynamic(resource, reconciler))
             }));

@@ -1,7 +1,6 @@
 use std::{
     any::{TypeId, type_name},
     future::Future,
-    marker::PhantomData,
 };
 
 use futures_util::future::BoxFuture;
@@ -30,6 +29,9 @@ pub(super) trait Registration: Send {
     /// Where the CEL rules of the definition stand in the source.
     fn rule_places(&self) -> Vec<RulePlace>;
 
+    /// The access that the controller declares. `None` if a function builds the reconciler: this does not call it.
+    fn declared(self: Box<Self>) -> Option<Access>;
+
     /// Builds the reconciler and its controller.
     fn build(
         self: Box<Self>,
@@ -42,6 +44,8 @@ pub(super) struct Built {
     pub(super) status: ControllerStatus,
     pub(super) access: Access,
     pub(super) access_use: AccessUse,
+    /// Whether a function has built the reconciler.
+    pub(super) is_built: bool,
     /// The reconciled kind.
     pub(super) resource: ApiResource,
     /// The kinds that it watches.
@@ -58,34 +62,50 @@ pub(super) struct BuildContext {
     pub(super) closing: CancellationToken,
 }
 
-/// A function that builds a controller.
-pub(super) struct Registered<R, B> {
+/// A controller of `R` that is not built yet.
+pub(super) struct Registered<R: Reconciler> {
     resource: Option<ApiResource>,
-    build: B,
-    reconciler: PhantomData<fn() -> R>,
+    source: Source<R>,
 }
 
-impl<R, F, B> Registered<R, B>
-where
-    R: Reconciler,
-    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
-    B: FnOnce(Setup) -> F + Send + 'static,
-{
-    pub(super) fn boxed(resource: Option<ApiResource>, build: B) -> Box<dyn Registration> {
+/// How a controller is built.
+enum Source<R: Reconciler> {
+    /// The program has the reconciler. This calls its `wire`, which may be called only once.
+    Reconciler(Box<dyn FnOnce() -> Controller<R> + Send>),
+    /// A function builds the reconciler when the operator starts.
+    Function(Box<dyn FnOnce(Setup) -> BuildFuture<R> + Send>),
+}
+
+type BuildFuture<R> = BoxFuture<'static, Result<Controller<R>, Failure>>;
+
+impl<R: Reconciler> Registered<R> {
+    /// A controller with a reconciler that the program has.
+    pub(super) fn ready(
+        resource: ApiResource,
+        controller: impl FnOnce() -> Controller<R> + Send + 'static,
+    ) -> Box<dyn Registration> {
+        Box::new(Self {
+            resource: Some(resource),
+            source: Source::Reconciler(Box::new(controller)),
+        })
+    }
+
+    /// A controller with a reconciler that `build` makes. Without `resource` the kind is known only then.
+    pub(super) fn built<F>(
+        resource: Option<ApiResource>,
+        build: impl FnOnce(Setup) -> F + Send + 'static,
+    ) -> Box<dyn Registration>
+    where
+        F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
+    {
         Box::new(Self {
             resource,
-            build,
-            reconciler: PhantomData,
+            source: Source::Function(Box::new(move |setup| Box::pin(build(setup)))),
         })
     }
 }
 
-impl<R, F, B> Registration for Registered<R, B>
-where
-    R: Reconciler,
-    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
-    B: FnOnce(Setup) -> F + Send + 'static,
-{
+impl<R: Reconciler> Registration for Registered<R> {
     fn resource(&self) -> Option<&ApiResource> {
         self.resource.as_ref()
     }
@@ -102,6 +122,13 @@ where
         R::Resource::rule_places()
     }
 
+    fn declared(self: Box<Self>) -> Option<Access> {
+        match self.source {
+            Source::Reconciler(controller) => Some(controller().needs()),
+            Source::Function(_) => None,
+        }
+    }
+
     fn build(
         self: Box<Self>,
         context: BuildContext,
@@ -116,14 +143,19 @@ where
                 Some(known) => known.kind.to_string(),
                 None => "a kind known only at run time".to_owned(),
             };
-            let Self {
-                resource, build, ..
-            } = *self;
-            let controller = build(setup).await;
-            let controller = controller.map_err(|failure| OperatorError::Reconciler {
-                kind: kind(resource.as_ref()),
-                reason: failure.to_string(),
-            })?;
+            let Self { resource, source } = *self;
+            let is_built = matches!(source, Source::Function(_));
+            let controller = match source {
+                Source::Reconciler(controller) => controller(),
+                Source::Function(build) => {
+                    build(setup)
+                        .await
+                        .map_err(|failure| OperatorError::Reconciler {
+                            kind: kind(resource.as_ref()),
+                            reason: failure.to_string(),
+                        })?
+                }
+            };
             controller
                 .check()
                 .map_err(|source| OperatorError::Controller {
@@ -134,6 +166,7 @@ where
                 status: controller.status(),
                 access: controller.needs(),
                 access_use: controller.access_use(),
+                is_built,
                 resource: controller.resource(),
                 wired: controller
                     .wired()

@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     net::SocketAddr,
     sync::{Arc, OnceLock},
@@ -50,6 +50,8 @@ pub struct Running {
     /// The kinds that the controllers watch.
     pub(super) kinds: Vec<ApiResource>,
     access: Vec<(Access, AccessUse)>,
+    /// The access that no controller declares.
+    more_access: Access,
     pub(super) shutdown_cause: ShutdownCause,
     pub(super) leadership: Option<Leadership>,
     /// Cancelled when the operator begins to stop.
@@ -144,6 +146,7 @@ impl Running {
             informers,
             kinds: Vec::new(),
             access: Vec::new(),
+            more_access: operator.access.more(),
             shutdown_cause: ShutdownCause::new(operator.metrics.clone()),
             leadership,
             stopping: operator.stopping.clone(),
@@ -217,6 +220,7 @@ impl Running {
         };
         let mut controllers = Vec::new();
         let mut kinds = BTreeSet::new();
+        let mut needs_of_built = BTreeMap::<_, Access>::new();
         for registered in operator.registered {
             let built = registered.build(context.clone()).await?;
             let mut others = running.readiness.controllers.iter();
@@ -225,12 +229,17 @@ impl Running {
                 return Err(OperatorError::SameName { name });
             }
             running.readiness.controllers.push(built.status.clone());
+            if built.is_built {
+                let needs = needs_of_built.entry(built.resource.clone()).or_default();
+                needs.extend(built.access.iter().cloned());
+            }
             running.access.push((built.access, built.access_use));
             let reconciled = &mut running.readiness.own_kinds.reconciled;
             reconciled.insert(built.resource.qualified_plural());
             kinds.extend(built.wired);
             controllers.push((built.status, built.work));
         }
+        operator.access.check(&needs_of_built)?;
         running.kinds = kinds.iter().cloned().collect();
         running.readiness.add_checks(&running.ready, kinds);
         // This is the only call of `set`.
@@ -405,14 +414,14 @@ impl Running {
         DebugReport::of(&self.readiness, &self.ready, self.started.elapsed())
     }
 
-    /// The permissions that the program needs: those that its controllers declare, and those for Events, for the
-    /// election and for reviews.
+    /// The permissions that the program needs: those that its controllers and [`Operator::access`] declare, and those for
+    /// Events, for the election and for reviews. The commands `rbac` and `manifests` print roles with the same permissions.
     pub fn access(&self) -> Access {
         let controllers = self.access.iter().map(|(access, _)| access.clone());
-        let controllers = controllers.chain(self.is_authorized.then(Reviewer::access));
-        let election = self.leadership.iter().map(|one| one.access.clone());
-        let events = [Recorder::access()];
-        controllers.chain(election).chain(events).sum()
+        let election = self.leadership.as_ref().map(|one| one.access.clone());
+        let reviews = self.is_authorized.then(Reviewer::access);
+        let more = [self.more_access.clone()];
+        controllers.chain(more).chain(election).chain(reviews).sum()
     }
 
     /// The declared permissions that their controller has not used since the start. After a complete test suite, remove

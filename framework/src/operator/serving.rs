@@ -75,6 +75,11 @@ impl Serving {
         self.certificate != Certificate::None
     }
 
+    /// Whether nobody can verify the certificate.
+    pub(super) fn is_self_signed(&self) -> bool {
+        self.certificate == Certificate::SelfSigned
+    }
+
     pub(super) fn is_authorized(&self) -> bool {
         self.authorized
     }

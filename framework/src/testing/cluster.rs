@@ -1,13 +1,17 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use pilothouse_sandbox::{BuildError, Builder, Faults, Pods, RecordedRequest, Sandbox};
 use tokio::time::Instant;
 
 use crate::{
-    client::{Api, Client, Config, DeleteParams, Error, Patch, PatchParams, PostParams},
+    client::{
+        Api, Client, Config, DeleteParams, Error, Impersonation, Patch, PatchParams, PostParams,
+    },
     clock::Clock,
     crd,
+    manifests::Roles,
     operator::{Operator, OperatorError, Running},
     resource::{ApiResource, Object, ObjectKey, Resource, Scope},
 };
@@ -50,7 +54,7 @@ impl Cluster {
     /// [`BuildError`] outside of a tokio runtime.
     pub fn with(sandbox: Builder) -> Result<Self, BuildError> {
         let sandbox = sandbox.build()?;
-        let client = connected(&sandbox);
+        let client = connected(&sandbox, None);
         Ok(Self {
             sandbox,
             client,
@@ -142,6 +146,50 @@ impl Cluster {
         let running = operator.start(self.client.clone()).await?;
         running.synced().await;
         Ok(running)
+    }
+
+    /// As [`run`](Self::run), but the operator works as its ServiceAccount, so that it may do only what `roles` allow. They are
+    /// those of [`Operator::roles`]. The sandbox has to enforce them: start the cluster with a [builder](Self::with) on which
+    /// [`rbac`](Builder::rbac) is on.
+    ///
+    /// If a role is missing that a cache needs, this waits forever.
+    ///
+    /// # Errors
+    /// [`OperatorError`] if the operator does not start, or if an object of the roles cannot be created.
+    pub async fn run_with_roles(
+        &self,
+        operator: Operator,
+        roles: &Roles,
+    ) -> Result<Running, OperatorError> {
+        operator.install(&self.client).await?;
+        let account = roles.service_account.key();
+        let namespace = account.namespace().unwrap_or_default();
+        if Api::<Namespace>::all(&self.client)
+            .get_opt(namespace)
+            .await?
+            .is_none()
+        {
+            self.create(&Namespace::named(namespace)).await?;
+        }
+        self.create_in_place(std::slice::from_ref(&roles.service_account))
+            .await?;
+        self.create_in_place(&roles.cluster_roles).await?;
+        self.create_in_place(&roles.cluster_role_bindings).await?;
+        self.create_in_place(&roles.roles).await?;
+        self.create_in_place(&roles.role_bindings).await?;
+        let client = connected(&self.sandbox, Some(&account));
+        let running = operator.start(client).await?;
+        running.synced().await;
+        Ok(running)
+    }
+
+    /// Creates objects, each in its own namespace.
+    async fn create_in_place<K: Resource>(&self, objects: &[K]) -> Result<(), Error> {
+        for object in objects {
+            let api = Api::of(&self.client, ApiResource::of::<K>(), object.namespace());
+            api.create(&PostParams::default(), object).await?;
+        }
+        Ok(())
     }
 
     /// The API for objects of a kind, in this namespace if the kind is namespaced.
@@ -280,17 +328,22 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox.
-fn connected(sandbox: &Sandbox) -> Client {
+/// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox. It sends requests as the
+/// administrator, or as a service account, whose namespace is then the default one.
+fn connected(sandbox: &Sandbox, account: Option<&ObjectKey>) -> Client {
     let watched = sandbox.clone();
     let clock = Clock::from_fn(move || Timestamp::try_from(watched.now()).unwrap_or_default());
     let pipes = sandbox.clone();
     let connector = Arc::new(move || Ok(pipes.connect()));
     let url = http::Uri::from_static("http://sandbox");
-    match Client::builder(Config::new(url))
-        .connector(connector)
-        .build()
+    let mut config = Config::new(url);
+    if let Some((namespace, account)) = account.and_then(|key| Some((key.namespace()?, key.name())))
     {
+        config = config
+            .with_default_namespace(namespace)
+            .with_impersonation(Impersonation::service_account(namespace, account));
+    }
+    match Client::builder(config).connector(connector).build() {
         Ok(client) => client.with_clock(clock),
         Err(error) => unreachable!("no certificate, key or user agent is given: {error}"),
     }

@@ -1,3 +1,4 @@
+use super::body::media_type;
 use super::query::Query;
 use super::route::Route;
 use crate::authentication::User;
@@ -5,6 +6,8 @@ use crate::authorization::{Action, ActionTarget, Mode};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::record::RecordedRequest;
+use crate::registry::GroupResource;
+use crate::store::Key;
 
 /// Checks that the user may send a request.
 ///
@@ -37,6 +40,11 @@ pub(super) fn authorize(
         target,
     };
     check(core, user, &action)?;
+    if is_apply_of_new(core, route, record) {
+        // The server checks it with the name, other than for a POST.
+        let verb = "create".into();
+        check(core, user, &Action { verb, ..action })?;
+    }
     let writes = matches!(&*record.verb, "create" | "update" | "patch");
     let is_master = user.groups.iter().any(|group| group == "system:masters");
     if writes && record.group == "rbac.authorization.k8s.io" && !is_master {
@@ -45,6 +53,20 @@ pub(super) fn authorize(
         ));
     }
     Ok(())
+}
+
+/// Whether this is a server-side apply of an object that does not exist.
+fn is_apply_of_new(core: &Core, route: &Route, record: &RecordedRequest) -> bool {
+    let Route::Resource(route) = route else {
+        return false;
+    };
+    let (Some(name), None, "patch") = (&route.name, &route.subresource, &*record.verb) else {
+        return false;
+    };
+    let resource = GroupResource::new(&route.group, &route.resource);
+    let key = Key::new(route.namespace.as_deref(), name);
+    media_type(&record.content_type).starts_with("application/apply-patch+")
+        && core.store.get(&resource, &key).is_none()
 }
 
 /// The name that a field selector selects.

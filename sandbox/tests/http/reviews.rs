@@ -30,8 +30,10 @@ async fn ask(
     let mut request = Request::builder()
         .method(method)
         .uri(format!("http://sandbox{path}"))
-        .header("authorization", format!("Bearer {token}"))
-        .header("content-type", "application/json");
+        .header("authorization", format!("Bearer {token}"));
+    if !headers.iter().any(|(name, _)| *name == "content-type") {
+        request = request.header("content-type", "application/json");
+    }
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -258,6 +260,37 @@ async fn roles_and_bindings_decide() {
         access(maps("default")).await,
         json!({"allowed": false, "reason": "RBAC: role.rbac.authorization.k8s.io \"reader\" not found"})
     );
+}
+
+#[tokio::test]
+async fn an_apply_of_an_object_that_does_not_exist_also_needs_create() {
+    let client = guarded().await;
+    let subject = json!({"kind": "User", "name": "ann"});
+    let grant = async |name: &str, verb: &str| {
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": [verb]}]);
+        let role = role("ClusterRole", name, rules);
+        client
+            .post(&format!("{ROLES}/clusterroles"), &role)
+            .await
+            .object();
+        let binding = binding("ClusterRoleBinding", name, "ClusterRole", subject.clone());
+        client
+            .post(&format!("{ROLES}/clusterrolebindings"), &binding)
+            .await
+            .object();
+    };
+    let apply = async || {
+        let path = format!("{MAPS}/a?fieldManager=ann");
+        let headers = [("content-type", "application/apply-patch+yaml")];
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        ask(&client, "ann", "PATCH", &path, &headers, map).await
+    };
+    grant("patches", "patch").await;
+    let refused = apply().await;
+    assert_eq!(refused.code, 403);
+    grant("creates", "create").await;
+    assert_eq!(apply().await.code, 201);
+    assert_eq!(apply().await.code, 200);
 }
 
 #[tokio::test]

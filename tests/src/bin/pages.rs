@@ -16,6 +16,8 @@ struct Flags {
 
 use pilothouse::{
     client::{Api, ListParams},
+    k8s::api::core::v1::{EnvVar, EnvVarSource, SecretKeySelector},
+    manifests::Manifests,
     metrics::prometheus::IntCounter,
     operator::{CommandSetup, Route, Setup},
     server::{Reply, http::StatusCode},
@@ -126,11 +128,36 @@ async fn command(command: Command, setup: CommandSetup) -> Result<()> {
 }
 // ANCHOR_END: subcommands
 
+// ANCHOR: manifests
+/// Changes what `manifests` prints: the pods get the token of the registry from a Secret.
+fn with_token(manifests: &mut Manifests) {
+    let token = EnvVar {
+        name: "PAGES_REGISTRY_TOKEN".into(),
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: "registry".into(),
+                key: "token".into(),
+                optional: Some(true),
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    manifests
+        .container()
+        .env
+        .get_or_insert_default()
+        .push(token);
+}
+// ANCHOR_END: manifests
+
 // ANCHOR: main
 fn main() -> ExitCode {
     Operator::new("pages")
         .version(env!("CARGO_PKG_VERSION"))
         .controller_with(async |setup| Pages::new(&setup))
+        .wiring::<Page>(|controller| controller)
+        .manifests(with_token)
         .route("/names", Route::new(|setup, _request| names(setup)))
         .subcommands(command)
         .main_with::<Flags>()

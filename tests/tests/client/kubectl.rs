@@ -30,7 +30,8 @@ use crate::{
 /// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn kubectls() -> Vec<PathBuf> {
+/// The kubectl programs to test with.
+pub(crate) fn kubectls() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("PILOTHOUSE_KUBECTL").filter(|named| !named.is_empty()) {
         return env::split_paths(&named).collect();
     }

@@ -7,6 +7,7 @@
 mod differences;
 mod kubectl;
 mod kubelet;
+mod manifests;
 mod programs;
 mod suite;
 mod target;

@@ -46,7 +46,7 @@ impl<R: Reconciler> Controller<R> {
     /// | declared by | verbs |
     /// | --- | --- |
     /// | the reconciled kind | get, list, watch; patch of `status` if the program defines the kind and it has a status, or if the kind is [known only at run time](Self::dynamic) and its objects are read whole |
-    /// | always | create and patch of Events, see [`Recorder::access`] |
+    /// | always | create and patch of Events where the kinds above and below have objects, see [`Recorder::access`] |
     /// | [`owns`](Self::owns), [`Owned`](crate::controller::Owned) | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may require where owner references are set |
     /// | [`watches`](Self::watches), [`reads`](Self::reads) | get, list, watch |
     /// | [`Owned::detached`](crate::controller::Owned::detached) | get, list, watch, create, patch, delete |
@@ -62,7 +62,9 @@ impl<R: Reconciler> Controller<R> {
         if has_status::<R::Resource>() {
             needs = needs.and(own("patch").subresource("status"));
         }
-        needs = needs.and(Recorder::access());
+        for wired in &wired {
+            needs = needs.and(Recorder::access_about(wired.resource.namespaced));
+        }
         if wired.iter().any(|wired| wired.role == Role::Owned) {
             needs = needs.and(own("update").subresource("finalizers"));
         }

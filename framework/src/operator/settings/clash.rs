@@ -192,7 +192,15 @@ mod tests {
             .alias("ls")
             .arg(Arg::new("namespace").long("namespace"));
         assert_eq!(of(vec![fits, command("text")]), None);
-        for name in ["run", "dev", "crd", "completions", "help"] {
+        for name in [
+            "run",
+            "dev",
+            "crd",
+            "rbac",
+            "manifests",
+            "completions",
+            "help",
+        ] {
             let text = of(vec![command(name)]).unwrap_or_default();
             let expected = format!("the framework has a subcommand `{name}`, too");
             assert!(text.starts_with(&expected), "{text}");

@@ -9,7 +9,7 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    Defaults, election,
+    Defaults, election, manifests,
     serving::{self, ENDPOINTS, parse_metrics_address},
 };
 use crate::operator::logs;
@@ -27,6 +27,27 @@ const SETTINGS: &str = "Settings";
 
 /// The note below the flags in the help.
 const PRECEDENCE: &str = "Priority: the flag, then its environment variable, then the file of --config, then the default.";
+
+/// The note below the flags of the commands that print what `run` needs.
+const SETTINGS_OF_RUN: &str = "Give the settings with which the operator runs in the cluster. Environment variables are not read.";
+
+/// The flags that make a difference to the roles.
+const SETTINGS_OF_ROLES: [&str; 8] = [
+    CHECK,
+    OPERATOR_NAMESPACE,
+    "install-definitions",
+    "namespace",
+    "leader-elect",
+    "lease-name",
+    "lease-namespace",
+    "metrics-auth",
+];
+
+/// The flag for the namespace of the operator's pods.
+pub(in crate::operator) const OPERATOR_NAMESPACE: &str = "operator-namespace";
+
+/// The flag for a file that is compared with the output.
+pub(in crate::operator) const CHECK: &str = "check";
 
 /// The clap definition of the command line, including the user's flags `F`.
 pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> Command {
@@ -55,7 +76,28 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .help("Install the definitions and objects of this YAML or JSON file before the start; several times for several files"),
     ]);
     let crd = Command::new("crd")
+        .arg(check())
         .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
+    let rbac = printing(Command::new("rbac"), name, defaults)
+        .about("Print the ServiceAccount and the least roles as YAML, for `kubectl apply -f -`")
+        .after_help(SETTINGS_OF_RUN)
+        .arg(
+            Arg::new("install-definitions")
+                .long("install-definitions")
+                .action(ArgAction::SetTrue)
+                .help("Also allow the operator to install the definitions of its kinds"),
+        )
+        // The others make no difference to the roles.
+        .mut_args(
+            |arg| match SETTINGS_OF_ROLES.contains(&arg.get_id().as_str()) {
+                true => arg,
+                false => arg.hide(true),
+            },
+        );
+    let manifests = printing(Command::new("manifests"), name, defaults)
+        .about("Print everything that the operator needs in a cluster as YAML, for `kubectl apply -f -`")
+        .after_help(SETTINGS_OF_RUN)
+        .args(manifests::args());
     let completions = Command::new("completions")
         .about(format!(
             "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
@@ -83,6 +125,8 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
                 .about("Run against an API server in this process, to try things out with kubectl"),
         )
         .subcommand(crd)
+        .subcommand(rbac)
+        .subcommand(manifests)
         .subcommand(completions)
         .subcommands(defaults.subcommands.iter().cloned().map(|own| {
             // Commands below it have them, too.
@@ -112,6 +156,34 @@ fn version<F: Args>(defaults: &Defaults) -> Option<String> {
 fn with_flags<F: Args>(command: Command, name: &str) -> Command {
     let heading = Str::from(format!("Options of {name}"));
     F::augment_args(command.next_help_heading(heading)).after_help(PRECEDENCE)
+}
+
+/// Adds the settings of `run` to a command that prints what `run` needs. As it takes none from elsewhere, the output is the
+/// same on every machine.
+fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
+    let elects = defaults.elects.unwrap_or(true);
+    settings(command, name, defaults, METRICS_ADDRESS, elects)
+        .arg(
+            Arg::new(OPERATOR_NAMESPACE)
+                .long(OPERATOR_NAMESPACE)
+                .value_name("NAME")
+                .value_parser(election::parse_namespace)
+                .help_heading(CLUSTER)
+                // No default for clap, which panics if the name is not valid. The command reports it.
+                .help(format!(
+                    "Namespace of the operator's pods [default: {name}-system]"
+                )),
+        )
+        .arg(check())
+}
+
+/// The flag of the commands that print objects.
+fn check() -> Arg {
+    Arg::new(CHECK)
+        .long(CHECK)
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("Print nothing, but fail and show the difference if this file has another content")
 }
 
 /// The names of the flags for the connection to a cluster.
@@ -154,6 +226,34 @@ fn are_valid(namespaces: &BTreeSet<String>) -> bool {
 
 /// Adds the flags that `run` and `dev` have in common.
 fn shared(
+    command: Command,
+    name: &str,
+    defaults: &Defaults,
+    metrics_address: &'static str,
+    elects: bool,
+) -> Command {
+    settings(command, name, defaults, metrics_address, elects)
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help_heading(SETTINGS)
+                .help("YAML file with settings, named as the flags without the dashes"),
+        )
+        .arg(
+            Arg::new("print-settings")
+                .long("print-settings")
+                .action(ArgAction::SetTrue)
+                .help_heading(SETTINGS)
+                .help(
+                    "Print all settings with their origin, in the format of such a file, and exit",
+                ),
+        )
+}
+
+/// Adds the framework's settings.
+fn settings(
     command: Command,
     name: &str,
     defaults: &Defaults,
@@ -216,22 +316,5 @@ fn shared(
                 .default_value("text")
                 .help_heading(LOG)
                 .help("Format of the log on standard error"),
-        )
-        .arg(
-            Arg::new("config")
-                .long("config")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help_heading(SETTINGS)
-                .help("YAML file with settings, named as the flags without the dashes"),
-        )
-        .arg(
-            Arg::new("print-settings")
-                .long("print-settings")
-                .action(ArgAction::SetTrue)
-                .help_heading(SETTINGS)
-                .help(
-                    "Print all settings with their origin, in the format of such a file, and exit",
-                ),
         )
 }

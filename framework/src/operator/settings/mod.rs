@@ -11,6 +11,7 @@
 //! | `clash.rs` | names that two parts of a program want |
 //! | `defaults.rs` | [`Defaults`]: the program's own options |
 //! | `election.rs`, `serving.rs` | the flags for the election, and for metrics and health |
+//! | `manifests.rs` | the flags of `manifests`, and the arguments of the operator's container |
 //! | `resolve.rs` | [`Settings`]: combines flags, environment and file |
 //! | `setting.rs` | one setting: its arguments, and whether it is a secret |
 //! | `variables.rs`, `file.rs` | the environment variables, and [`SettingsFile`] |
@@ -21,6 +22,7 @@ mod command;
 mod defaults;
 mod election;
 mod file;
+mod manifests;
 mod origin;
 mod print;
 mod resolve;
@@ -32,12 +34,14 @@ mod variables;
 mod tests;
 
 pub(super) use clash::clash;
-pub(super) use command::command;
+pub(super) use command::{CHECK, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
+pub(super) use manifests::container_arguments;
 pub(super) use origin::Origin;
 pub(super) use print::print;
 pub(super) use resolve::Settings;
 pub(super) use serving::{MetricsAddress, ServingFlags};
+pub(super) use setting::error;
 pub(super) use variables::Environment;

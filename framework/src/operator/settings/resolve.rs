@@ -26,14 +26,15 @@ pub(in crate::operator) struct Settings {
     pub(in crate::operator) whole: ArgMatches,
     /// The subcommand, if one was given.
     pub(in crate::operator) subcommand: Option<String>,
-    /// Each setting with its value and origin.
+    /// Each setting with its value and origin. A command that takes no settings from elsewhere has only its flags here.
     pub(in crate::operator) resolved: Vec<ResolvedSetting>,
     /// The settings file, if one was given.
     pub(in crate::operator) file: Option<SettingsFile>,
 }
 
 impl Settings {
-    /// Combines `line`, which starts with the program's name, with the environment and the file.
+    /// Combines `line`, which starts with the program's name, with the environment and the file. Without an environment neither
+    /// counts, and required flags may be missing.
     ///
     /// # Errors
     /// clap's error if the line is invalid or asks for help, or if a value is invalid. The text names the origin of an
@@ -42,7 +43,7 @@ impl Settings {
         operator: &str,
         command: Command,
         line: Vec<OsString>,
-        environment: &Environment<'_>,
+        environment: Option<&Environment<'_>>,
     ) -> Result<Self, Error> {
         let (variables, command) = Variables::take(operator, command);
         let mut built = command.clone();
@@ -69,15 +70,19 @@ impl Settings {
             Some(name) => built.find_subcommand(name).unwrap_or(&built),
             None => &built,
         };
-        if !takes_settings(target) {
+        let Some(environment) = environment.filter(|_| takes_settings(target)) else {
+            let resolved = Setting::all(target)
+                .filter(|setting| is_on_the_line(setting, &given))
+                .map(|setting| ResolvedSetting::new(&setting, Origin::Flag, &given))
+                .collect();
             return Ok(Self {
                 matches: given,
                 whole,
                 subcommand,
-                resolved: Vec::new(),
+                resolved,
                 file: None,
             });
-        }
+        };
         let file = match config(target, &given, &variables, environment) {
             Some(path) => Some(read(&path, &built)?),
             None => None,
@@ -85,9 +90,7 @@ impl Settings {
         let mut more = Vec::new();
         let mut origins = Vec::new();
         for setting in Setting::all(target) {
-            let on_the_line =
-                given.value_source(setting.arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-            let value = match on_the_line {
+            let value = match is_on_the_line(&setting, &given) {
                 true => Some((Vec::new(), Origin::Flag)),
                 false => variables
                     .read(setting.arg, environment)
@@ -142,6 +145,10 @@ impl fmt::Debug for Settings {
             .field("subcommand", &self.subcommand)
             .finish_non_exhaustive()
     }
+}
+
+fn is_on_the_line(setting: &Setting<'_>, given: &ArgMatches) -> bool {
+    given.value_source(setting.arg.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
 fn innermost(matches: ArgMatches) -> (Option<String>, ArgMatches) {

@@ -162,7 +162,7 @@ fn is(value: &OsStr, expected: &str) -> bool {
 }
 
 /// An error about a setting, in one line.
-pub(super) fn error(text: String) -> Error {
+pub(in crate::operator) fn error(text: String) -> Error {
     Error::raw(ErrorKind::ValueValidation, text + "\n")
 }
 

@@ -392,9 +392,20 @@ async fn the_permissions_of_the_election_are_declared_and_invalid_settings_are_r
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let running = a.start(a.operator(&Scribe::quick())).await;
-    let leases = AccessRule::of::<Lease>(["get", "create", "update"]).in_namespace("default");
+    let leases =
+        |verbs: &[&str]| AccessRule::of::<Lease>(verbs.iter().copied()).in_namespace("default");
     let with = running.access();
-    assert_eq!(with.clone().and(leases), with);
+    let expected = with.clone().and(leases(&["create"]));
+    assert_eq!(
+        expected.and(leases(&["get", "update"]).named("scribe")),
+        with
+    );
+    // Events about the Lease.
+    assert!(
+        with.to_string()
+            .contains("events.events.k8s.io in default: create, patch"),
+        "{with}"
+    );
     running.stop().await;
 
     let settings = crate::election::ElectionSettings::new("scribe")

@@ -5,6 +5,7 @@ mod elected;
 mod failing;
 mod panics;
 mod readiness;
+mod roles;
 mod runnables;
 mod stopping;
 mod world;

@@ -93,6 +93,14 @@ pub enum AccessScope {
 }
 
 impl AccessScope {
+    /// The namespace, if the scope is one.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Namespace(namespace) => Some(namespace),
+            Self::Cluster | Self::Operator => None,
+        }
+    }
+
     /// Whether this scope includes `other`, whatever the operator's namespaces are.
     fn covers(&self, other: &Self) -> bool {
         *self == Self::Cluster || self == other

@@ -174,7 +174,7 @@ fn the_needs_of_a_controller_follow_from_its_declarations() {
         "configmaps: create, delete, get, list, patch, watch; events: patch; \
          secrets: create, get, list, patch, update, watch; \
          deployments.apps: get, list, watch; deployments.apps/finalizers: update; deployments.apps/scale: patch; \
-         events.events.k8s.io: create, patch; events in default: patch; events.events.k8s.io in default: create, patch"
+         events.events.k8s.io: create, patch"
     );
 }
 

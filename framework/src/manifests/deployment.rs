@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
+        core::v1::{
+            Capabilities, Container, ContainerPort, HTTPGetAction, PodSecurityContext, PodSpec,
+            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
+            TopologySpreadConstraint,
+        },
+        policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
+    },
+    apimachinery::pkg::{
+        api::resource::Quantity, apis::meta::v1::LabelSelector, util::intstr::IntOrString,
+    },
+};
+
+use super::{Endpoint, Installation, manifests::Program};
+use crate::resource::{Labels, ObjectMeta};
+
+/// The name of the operator's container.
+pub(super) const CONTAINER: &str = "operator";
+
+/// An operator stops within 29 s. The rest is for the kubelet.
+const GRACE_PERIOD_SECONDS: i64 = 35;
+
+/// The user `nonroot` of distroless images.
+const USER: i64 = 65_532;
+
+pub(super) fn deployment(installation: &Installation, program: &Program) -> Deployment {
+    Deployment {
+        metadata: installation.within(&installation.namespace),
+        spec: DeploymentSpec {
+            replicas: Some(program.replicas),
+            selector: selector(installation),
+            strategy: Some(strategy(program)),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(installation.labels()),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(pod(installation, program)),
+            },
+            ..DeploymentSpec::default()
+        },
+        ..Deployment::default()
+    }
+}
+
+fn strategy(program: &Program) -> DeploymentStrategy {
+    // Without an election, two pods must not work at the same time.
+    let (kind, rolling_update) = match program.elects {
+        false => ("Recreate", None),
+        // Written out, so that a later change to `Recreate` removes it: the server would refuse its own default then.
+        true => (
+            "RollingUpdate",
+            Some(RollingUpdateDeployment {
+                max_surge: Some(IntOrString::Int(1)),
+                max_unavailable: Some(IntOrString::Int(0)),
+            }),
+        ),
+    };
+    DeploymentStrategy {
+        type_: Some(kind.into()),
+        rolling_update,
+    }
+}
+
+pub(super) fn disruption_budget(installation: &Installation) -> PodDisruptionBudget {
+    PodDisruptionBudget {
+        metadata: installation.within(&installation.namespace),
+        spec: Some(PodDisruptionBudgetSpec {
+            max_unavailable: Some(IntOrString::Int(1)),
+            selector: Some(selector(installation)),
+            ..PodDisruptionBudgetSpec::default()
+        }),
+        ..PodDisruptionBudget::default()
+    }
+}
+
+fn selector(installation: &Installation) -> LabelSelector {
+    Labels::from_iter(installation.labels()).selector()
+}
+
+fn pod(installation: &Installation, program: &Program) -> PodSpec {
+    let spread = TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: "kubernetes.io/hostname".into(),
+        when_unsatisfiable: "ScheduleAnyway".into(),
+        label_selector: Some(selector(installation)),
+        ..TopologySpreadConstraint::default()
+    };
+    PodSpec {
+        service_account_name: Some(installation.name.clone()),
+        containers: vec![container(program)],
+        termination_grace_period_seconds: Some(GRACE_PERIOD_SECONDS),
+        // The variables of a Service can have the names of settings.
+        enable_service_links: Some(false),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(USER),
+            run_as_group: Some(USER),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".into(),
+                localhost_profile: None,
+            }),
+            ..PodSecurityContext::default()
+        }),
+        topology_spread_constraints: (program.replicas > 1).then(|| vec![spread]),
+        ..PodSpec::default()
+    }
+}
+
+fn container(program: &Program) -> Container {
+    let endpoint = program.endpoint.as_ref();
+    Container {
+        name: CONTAINER.into(),
+        image: Some(program.image.clone()),
+        args: Some(program.args.clone()),
+        ports: endpoint.map(|endpoint| {
+            vec![ContainerPort {
+                name: Some(Endpoint::PORT.into()),
+                container_port: endpoint.port.into(),
+                ..ContainerPort::default()
+            }]
+        }),
+        liveness_probe: endpoint.map(|endpoint| probe(endpoint, "/livez", 10, 6)),
+        readiness_probe: endpoint.map(|endpoint| probe(endpoint, "/readyz", 5, 3)),
+        resources: Some(resources()),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities {
+                drop: Some(vec!["ALL".into()]),
+                add: None,
+            }),
+            ..SecurityContext::default()
+        }),
+        ..Container::default()
+    }
+}
+
+fn probe(endpoint: &Endpoint, path: &str, period: i32, failures: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.into()),
+            port: IntOrString::String(Endpoint::PORT.into()),
+            scheme: endpoint.is_secure.then(|| "HTTPS".into()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(period),
+        failure_threshold: Some(failures),
+        ..Probe::default()
+    }
+}
+
+/// Enough for some thousand cached objects. There is no limit for the processor: a process that is slowed down may lose its Lease.
+fn resources() -> ResourceRequirements {
+    let quantities = |table: &[(&str, &str)]| -> BTreeMap<String, Quantity> {
+        let pairs = table.iter();
+        pairs
+            .map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())))
+            .collect()
+    };
+    ResourceRequirements {
+        requests: Some(quantities(&[("cpu", "20m"), ("memory", "64Mi")])),
+        limits: Some(quantities(&[("memory", "256Mi")])),
+        claims: None,
+    }
+}

@@ -1,0 +1,23 @@
+/// Where an operator serves metrics and health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) port: u16,
+    pub(crate) is_secure: bool,
+    /// Whether nobody can verify the certificate.
+    pub(crate) is_self_signed: bool,
+    /// Whether only authorized users can read the metrics.
+    pub(crate) is_authorized: bool,
+}
+
+impl Endpoint {
+    /// The name of the port in the container and in the Service.
+    pub(super) const PORT: &str = "metrics";
+
+    /// `http` or `https`.
+    pub(super) fn scheme(&self) -> &'static str {
+        match self.is_secure {
+            true => "https",
+            false => "http",
+        }
+    }
+}

@@ -1,0 +1,152 @@
+use k8s_openapi::{
+    api::{
+        apps::v1::Deployment,
+        core::v1::{Container, Namespace, Service},
+        networking::v1::NetworkPolicy,
+        policy::v1::PodDisruptionBudget,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Endpoint, Installation, Roles, deployment, network};
+use crate::{
+    crd,
+    resource::{DynamicObject, ObjectMeta},
+};
+
+/// Everything that an operator needs in a cluster. The command `manifests` prints it, after
+/// [`Operator::manifests`](crate::operator::Operator::manifests) has changed it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Manifests {
+    /// Where the operator is installed, and where it works. A change of it changes no object.
+    pub installation: Installation,
+    /// The namespace of the operator's pods. `None` for a namespace that every cluster has.
+    pub namespace: Option<Namespace>,
+    /// The definitions of the operator's kinds.
+    pub definitions: Vec<CustomResourceDefinition>,
+    /// The ServiceAccount, the roles and their bindings.
+    pub roles: Roles,
+    /// The Service for metrics. `None` if the operator serves none.
+    pub service: Option<Service>,
+    /// The operator's pods.
+    pub deployment: Deployment,
+    /// Keeps a drain of nodes from stopping all replicas at once. `None` for a single replica.
+    pub pod_disruption_budget: Option<PodDisruptionBudget>,
+    /// Lets nothing connect to the pods but to the port of metrics and health.
+    pub network_policy: Option<NetworkPolicy>,
+    /// Lets the Prometheus operator collect the metrics, if this was asked for.
+    pub service_monitor: Option<DynamicObject>,
+    /// Objects of the program's own.
+    pub more: Vec<DynamicObject>,
+}
+
+/// What the pods of an operator run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) image: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) replicas: i32,
+    /// Whether the replicas elect a leader.
+    pub(crate) elects: bool,
+    /// Where metrics and health are served.
+    pub(crate) endpoint: Option<Endpoint>,
+}
+
+impl Manifests {
+    pub(crate) fn new(
+        installation: Installation,
+        program: &Program,
+        definitions: Vec<CustomResourceDefinition>,
+        roles: Roles,
+    ) -> Self {
+        let endpoint = program.endpoint.as_ref();
+        Self {
+            namespace: namespace(&installation),
+            definitions,
+            roles,
+            service: endpoint.map(|endpoint| network::service(&installation, endpoint)),
+            deployment: deployment::deployment(&installation, program),
+            pod_disruption_budget: (program.replicas > 1)
+                .then(|| deployment::disruption_budget(&installation)),
+            network_policy: Some(network::policy(&installation, endpoint)),
+            service_monitor: None,
+            more: Vec::new(),
+            installation,
+        }
+    }
+
+    /// Adds a ServiceMonitor, if the operator serves metrics.
+    pub(crate) fn with_service_monitor(mut self, endpoint: Option<&Endpoint>) -> Self {
+        let monitor = |endpoint| network::service_monitor(&self.installation, endpoint);
+        self.service_monitor = endpoint.map(monitor);
+        self
+    }
+
+    /// The operator's container.
+    pub fn container(&mut self) -> &mut Container {
+        let spec = self.deployment.spec.template.spec.get_or_insert_default();
+        let place = spec
+            .containers
+            .iter()
+            .position(|one| one.name == deployment::CONTAINER);
+        let place = place.unwrap_or_else(|| {
+            spec.containers.push(Container {
+                name: deployment::CONTAINER.into(),
+                ..Container::default()
+            });
+            spec.containers.len() - 1
+        });
+        &mut spec.containers[place]
+    }
+
+    /// All objects as JSON, in the order in which they are applied.
+    ///
+    /// # Errors
+    /// An error if an object cannot be serialized.
+    pub fn to_json(&self) -> Result<Vec<Value>, serde_json::Error> {
+        let mut all = Vec::new();
+        add(&mut all, &self.namespace)?;
+        all.extend(self.definitions.iter().map(crd::to_json));
+        all.extend(self.roles.to_json()?);
+        add(&mut all, &self.service)?;
+        add(&mut all, &Some(&self.deployment))?;
+        add(&mut all, &self.pod_disruption_budget)?;
+        add(&mut all, &self.network_policy)?;
+        add(&mut all, &self.service_monitor)?;
+        for object in &self.more {
+            add(&mut all, &Some(object))?;
+        }
+        Ok(all)
+    }
+}
+
+fn add<K: Serialize>(all: &mut Vec<Value>, object: &Option<K>) -> Result<(), serde_json::Error> {
+    if let Some(object) = object {
+        all.push(serde_json::to_value(object)?);
+    }
+    Ok(())
+}
+
+/// The namespace, unless every cluster has it: who deletes the printed objects must not delete that.
+fn namespace(installation: &Installation) -> Option<Namespace> {
+    let name = &installation.namespace;
+    if name == "default" || name.starts_with("kube-") {
+        return None;
+    }
+    let mut labels = installation.labels();
+    labels.insert(
+        "pod-security.kubernetes.io/enforce".into(),
+        "restricted".into(),
+    );
+    Some(Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            labels: Some(labels),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    })
+}

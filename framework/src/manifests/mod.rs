@@ -1,0 +1,41 @@
+//! The objects that an operator needs in a cluster, made from what the program declares.
+//!
+//! An [`Installation`] says where the operator is installed and where it works. [`Roles`] holds its ServiceAccount and the least
+//! roles for an [`Access`](crate::resource::Access), with their bindings. [`Manifests`] holds all objects. The commands `rbac` and
+//! `manifests` of each operator print them; see [`operator`](crate::operator).
+//!
+//! Nothing here sends a request.
+//!
+//! ```
+//! use pilothouse::{k8s::api::core::v1::ConfigMap, manifests::{Installation, Roles}, resource::{Access, AccessRule}};
+//!
+//! let access = Access::from(AccessRule::of::<ConfigMap>(["get", "list", "watch"]));
+//! let everywhere = Roles::new(&Installation::new("website").unwrap(), &access);
+//! assert_eq!((everywhere.cluster_roles.len(), everywhere.roles.len()), (1, 0));
+//!
+//! let installation = Installation::new("website").unwrap().works_in(["blue", "green"]);
+//! let limited = Roles::new(&installation, &access);
+//! assert_eq!((limited.cluster_roles.len(), limited.roles.len()), (0, 2));
+//! ```
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `installation.rs` | [`Installation`]: names, labels and namespaces |
+//! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
+//! | `endpoint.rs` | where metrics and health are served |
+//! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `manifests.rs` | [`Manifests`]: all objects |
+
+mod deployment;
+mod endpoint;
+mod installation;
+mod manifests;
+mod network;
+mod roles;
+
+pub(crate) use endpoint::Endpoint;
+pub use installation::{Installation, InvalidName};
+pub use manifests::Manifests;
+pub(crate) use manifests::Program;
+pub use roles::Roles;

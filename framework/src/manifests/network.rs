@@ -1,0 +1,79 @@
+use k8s_openapi::{
+    api::{
+        core::v1::{Service, ServicePort, ServiceSpec},
+        networking::v1::{
+            NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPort, NetworkPolicySpec,
+        },
+    },
+    apimachinery::pkg::util::intstr::IntOrString,
+};
+use serde_json::json;
+
+use super::{Endpoint, Installation};
+use crate::resource::{ApiResource, DynamicObject, Labels};
+
+/// The token of the pods of Prometheus.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+pub(super) fn service(installation: &Installation, endpoint: &Endpoint) -> Service {
+    Service {
+        metadata: installation.within(&installation.namespace),
+        spec: Some(ServiceSpec {
+            selector: Some(installation.labels()),
+            ports: Some(vec![ServicePort {
+                name: Some(Endpoint::PORT.into()),
+                port: endpoint.port.into(),
+                target_port: Some(IntOrString::String(Endpoint::PORT.into())),
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
+/// Everything may connect to the endpoint, and nothing to other ports. What the pods connect to is not limited, because
+/// the address of the API server is not known here.
+pub(super) fn policy(installation: &Installation, endpoint: Option<&Endpoint>) -> NetworkPolicy {
+    let open = endpoint.map(|_| NetworkPolicyIngressRule {
+        from: None,
+        ports: Some(vec![NetworkPolicyPort {
+            port: Some(IntOrString::String(Endpoint::PORT.into())),
+            ..NetworkPolicyPort::default()
+        }]),
+    });
+    NetworkPolicy {
+        metadata: installation.within(&installation.namespace),
+        spec: Some(NetworkPolicySpec {
+            pod_selector: Labels::from_iter(installation.labels()).selector().into(),
+            policy_types: Some(vec!["Ingress".into()]),
+            ingress: open.map(|rule| vec![rule]),
+            egress: None,
+        }),
+    }
+}
+
+pub(super) fn service_monitor(installation: &Installation, endpoint: &Endpoint) -> DynamicObject {
+    let kind = ApiResource {
+        group: "monitoring.coreos.com".into(),
+        version: "v1".into(),
+        kind: "ServiceMonitor".into(),
+        plural: "servicemonitors".into(),
+        namespaced: true,
+    };
+    let mut scraped = json!({"port": Endpoint::PORT, "scheme": endpoint.scheme()});
+    if endpoint.is_self_signed {
+        scraped["tlsConfig"] = json!({"insecureSkipVerify": true});
+    }
+    if endpoint.is_authorized {
+        scraped["bearerTokenFile"] = json!(TOKEN);
+    }
+    let spec = json!({
+        "selector": {"matchLabels": installation.labels()},
+        "endpoints": [scraped],
+    });
+    let mut monitor = DynamicObject::new(&kind, "");
+    monitor.metadata = installation.within(&installation.namespace);
+    monitor.data.insert("spec".into(), spec);
+    monitor
+}

@@ -1,0 +1,182 @@
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
+
+use super::{Operator, OperatorError, registration::Registration};
+use crate::{
+    controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
+    resource::{Access, ApiResource, Resource},
+};
+
+/// What a controller may do that `rbac` and `manifests` cannot learn from a reconciler.
+impl Operator {
+    /// Declares what `wire` declares in a reconciler that a function builds, for `rbac` and `manifests`. These commands do not
+    /// call the function. Only what the calls say about access counts, so sources and options can be left out.
+    ///
+    /// When the operator starts, both declarations are compared: it starts only if they need the same access.
+    ///
+    /// ```
+    /// # use pilothouse::prelude::*;
+    /// # struct Mirror { folder: std::path::PathBuf }
+    /// # impl Reconciler for Mirror {
+    /// #     type Resource = ConfigMap;
+    /// #     fn wire(&self, controller: Controller<Self>) -> Controller<Self> { controller.owns::<Secret>() }
+    /// #     async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> { Ok(Action::wait()) }
+    /// # }
+    /// let operator = Operator::new("mirror")
+    ///     .controller_with(async |_| Ok(Mirror { folder: std::env::current_dir()? }))
+    ///     .wiring::<ConfigMap>(|controller| controller.owns::<Secret>());
+    /// # drop(operator);
+    /// ```
+    pub fn wiring<K: Resource>(
+        mut self,
+        wire: impl FnOnce(Controller<Declared<K>>) -> Controller<Declared<K>>,
+    ) -> Self {
+        let needs = wire(Controller::new(Declared::new())).needs();
+        self.access.declare(ApiResource::of::<K>(), &needs);
+        self
+    }
+
+    /// Adds access that no controller declares, for `rbac` and `manifests`: that of runnables, of routes, of requests that a
+    /// reconciler sends by [`Setup::client`], and of a
+    /// [controller whose kind is known only at the start](Self::dynamic_controller_with).
+    ///
+    /// ```
+    /// use pilothouse::{k8s::api::core::v1::Node, prelude::*, resource::AccessRule};
+    ///
+    /// let operator = Operator::new("website").access(AccessRule::of::<Node>(["list"]));
+    /// # drop(operator);
+    /// ```
+    pub fn access(mut self, more: impl Into<Access>) -> Self {
+        self.access.add(more.into());
+        self
+    }
+}
+
+/// The access that the program declares outside of `wire`.
+#[derive(Default)]
+pub(super) struct DeclaredAccess {
+    /// What [`Operator::wiring`](super::Operator::wiring) declares, by kind.
+    wirings: BTreeMap<ApiResource, Access>,
+    /// What [`Operator::access`](super::Operator::access) declares.
+    more: Option<Access>,
+}
+
+impl DeclaredAccess {
+    pub(super) fn declare(&mut self, kind: ApiResource, needs: &Access) {
+        let declared = self.wirings.remove(&kind).unwrap_or_default();
+        self.wirings.insert(kind, declared.and_all(needs));
+    }
+
+    pub(super) fn add(&mut self, more: Access) {
+        let declared = self.more.take().unwrap_or_default();
+        self.more = Some(declared.and(more));
+    }
+
+    /// The access that no controller declares.
+    pub(super) fn more(&self) -> Access {
+        self.more.clone().unwrap_or_default()
+    }
+
+    /// The access of all controllers and of the rest of the program. No function that builds a reconciler is called.
+    ///
+    /// # Errors
+    /// [`OperatorError::Wiring`] if such a function stands alone: the access of its controller is not declared.
+    pub(super) fn with_controllers(
+        self,
+        registered: Vec<Box<dyn Registration>>,
+    ) -> Result<Access, OperatorError> {
+        let mut all = self.more();
+        for one in registered {
+            let kind = one.resource().cloned();
+            let declared = match (one.declared(), &kind) {
+                (Some(declared), _) => declared,
+                (None, Some(kind)) => match self.wirings.get(kind) {
+                    Some(declared) => declared.clone(),
+                    None => {
+                        return Err(unknown(
+                            kind.qualified_plural(),
+                            format!(
+                                "declare the same with `.wiring::<{}>(|controller| controller..)` after `.controller_with(..)`",
+                                kind.kind
+                            ),
+                        ));
+                    }
+                },
+                // The access of a kind that nobody knows yet is part of `more`.
+                (None, None) if self.more.is_some() => Access::none(),
+                (None, None) => {
+                    let advice = "declare its access with `Operator::access`";
+                    return Err(unknown(
+                        "a kind known only at run time".into(),
+                        advice.into(),
+                    ));
+                }
+            };
+            all = all.and(declared);
+        }
+        Ok(all)
+    }
+
+    /// Compares what the controllers need that functions have built with what was declared for them.
+    ///
+    /// # Errors
+    /// [`OperatorError::Wiring`] if it is not the same.
+    pub(super) fn check(&self, built: &BTreeMap<ApiResource, Access>) -> Result<(), OperatorError> {
+        for (kind, declared) in &self.wirings {
+            let name = kind.qualified_plural();
+            let Some(needs) = built.get(kind) else {
+                let advice = "no `.controller_with(..)` builds a controller of this kind: remove the call of `.wiring`";
+                return Err(wrong(name, advice.into()));
+            };
+            for (more, less, problem) in [
+                (needs, declared, "lacks"),
+                (declared, needs, "has too much:"),
+            ] {
+                let difference: Access = more
+                    .iter()
+                    .filter(|one| !less.permits(one))
+                    .cloned()
+                    .collect();
+                if !difference.is_empty() {
+                    let advice = format!(
+                        "`.wiring::<{}>(..)` {problem} {difference}: declare there what `wire` declares",
+                        kind.kind
+                    );
+                    return Err(wrong(name, advice));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown(kind: String, advice: String) -> OperatorError {
+    let problem = format!(
+        "a function builds its reconciler, and only `run` and `dev` call it, so what `wire` declares is not known here: {advice}"
+    );
+    OperatorError::Wiring { kind, problem }
+}
+
+fn wrong(kind: String, problem: String) -> OperatorError {
+    OperatorError::Wiring { kind, problem }
+}
+
+/// Stands for a reconciler of the kind `K` that a function builds, in [`Operator::wiring`](super::Operator::wiring). It never
+/// reconciles anything.
+#[derive(Debug)]
+pub struct Declared<K>(PhantomData<fn() -> K>);
+
+impl<K> Declared<K> {
+    pub(super) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<K: Resource> Reconciler for Declared<K> {
+    type Resource = K;
+
+    async fn reconcile(&self, _: Arc<K>, _: &Context<K>) -> Result {
+        Ok(Action::wait())
+    }
+}
+
+impl<K: Resource> Cleanup for Declared<K> {}

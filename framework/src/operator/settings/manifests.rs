@@ -1,0 +1,75 @@
+use std::ffi::OsString;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, error::Error, parser::ValueSource, value_parser};
+
+use super::{
+    Origin,
+    command::{CHECK, OPERATOR_NAMESPACE},
+    setting::{Setting, error},
+};
+
+/// A heading in the help.
+const MANIFESTS: &str = "Manifests";
+
+/// The flags of `manifests` beside the settings of `run`.
+pub(super) fn args() -> [Arg; 4] {
+    [
+        Arg::new("image")
+            .long("image")
+            .value_name("NAME")
+            .help_heading(MANIFESTS)
+            .help("The image of the operator, such as ghcr.io/you/website:1.0 (required)"),
+        Arg::new("replicas")
+            .long("replicas")
+            .value_name("NUMBER")
+            .value_parser(value_parser!(i32).range(1..))
+            .default_value("1")
+            .help_heading(MANIFESTS)
+            .help("Number of pods; all but the leader stand by"),
+        Arg::new("service-monitor")
+            .long("service-monitor")
+            .action(ArgAction::SetTrue)
+            .help_heading(MANIFESTS)
+            .help("Also print a ServiceMonitor for the Prometheus operator"),
+        Arg::new("args")
+            .value_name("ARGS")
+            .num_args(0..)
+            .last(true)
+            .help("More flags of `run` for the container, such as the program's own"),
+    ]
+}
+
+/// The arguments for the container: the settings of `run` that are on the line of `manifests`, and those after `--`. A flag of the
+/// program may have the name of one that only `manifests` has, such as `--image`.
+///
+/// # Errors
+/// clap's error if an argument is not UTF-8.
+pub(in crate::operator) fn container_arguments(
+    grammar: &Command,
+    given: &ArgMatches,
+) -> Result<Vec<String>, Error> {
+    let mut arguments = vec![OsString::from("run")];
+    let own = args();
+    let is_own = |id: &str| {
+        [OPERATOR_NAMESPACE, CHECK].contains(&id) || own.iter().any(|arg| arg.get_id() == id)
+    };
+    let manifests = grammar.find_subcommand("manifests");
+    for setting in manifests.into_iter().flat_map(Setting::all) {
+        let id = setting.arg.get_id().as_str();
+        if !is_own(id) && given.value_source(id) == Some(ValueSource::CommandLine) {
+            let values: Vec<OsString> = given
+                .get_raw(id)
+                .into_iter()
+                .flatten()
+                .map(OsString::from)
+                .collect();
+            arguments.extend(setting.arguments(&values, &Origin::Flag)?);
+        }
+    }
+    let more = given.get_many::<String>("args").into_iter().flatten();
+    arguments.extend(more.map(OsString::from));
+    let texts = arguments.into_iter().map(OsString::into_string);
+    texts
+        .collect::<Result<_, _>>()
+        .map_err(|argument| error(format!("the argument {argument:?} is not UTF-8")))
+}

@@ -1,0 +1,115 @@
+//! What the commands for production print and refuse, with the operator `pages` of the book.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+fn pages(line: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_pages"))
+        .args(line.split_whitespace())
+        // Only the command line counts.
+        .env("PAGES_NAMESPACE", "elsewhere")
+        .env_remove("KUBECONFIG")
+        .env("HOME", "/nonexistent")
+        .output();
+    output.unwrap()
+}
+
+/// The output of a command that must succeed.
+fn printed(line: &str) -> String {
+    let output = pages(line);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{line}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const IMAGE: &str = "manifests --image example.com/pages:1";
+
+#[test]
+fn manifests_prints_everything_in_the_order_of_installation() {
+    insta::assert_snapshot!("manifests", printed(IMAGE));
+}
+
+#[test]
+fn the_settings_of_run_decide_what_manifests_prints() {
+    let line = format!(
+        "{IMAGE} --replicas 3 --namespace blue,green --operator-namespace default --metrics-secure --metrics-auth \
+         --metrics-address :9443 --service-monitor -- --image nginx"
+    );
+    insta::assert_snapshot!("manifests_with_settings", printed(&line));
+}
+
+#[test]
+fn an_operator_without_election_and_endpoints_is_replaced_before_a_new_pod_starts() {
+    let text = printed(&format!("{IMAGE} --leader-elect=false --metrics-address 0"));
+    for expected in [
+        "type: Recreate",
+        "- --leader-elect=false",
+        "- --metrics-address=0",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    for left_out in ["kind: Service\n", "leases", "livenessProbe", "ports:"] {
+        assert!(!text.contains(left_out), "{left_out} in\n{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_what_a_command_prints_fails_its_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pages.yaml");
+    for command in ["crd", "rbac", IMAGE] {
+        let line = format!("{command} --check {}", file.display());
+        fs::write(&file, printed(command)).unwrap();
+        assert_eq!(printed(&line), "");
+        let changed = fs::read_to_string(&file)
+            .unwrap()
+            .replacen("pages", "sites", 1);
+        fs::write(&file, changed).unwrap();
+        let output = pages(&line);
+        assert_eq!(output.status.code(), Some(1));
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("\n-") && shown.contains("\n+"), "{shown}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let expected = "pages.yaml differs from the output: write the output to it and commit it\n";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
+    for (line, expected) in [
+        (
+            "manifests",
+            "error: manifests needs the image of the operator: `pages manifests --image ghcr.io/you/pages:1.0`\n",
+        ),
+        (
+            "manifests --image x --replicas 2 --leader-elect=false",
+            "error: --replicas is 2, but without the leader election all of them would work at the same time: remove \
+             --leader-elect=false, or use one replica\n",
+        ),
+        (
+            "manifests --image x --metrics-address 127.0.0.1:8080",
+            "error: the kubelet cannot reach metrics and health at --metrics-address 127.0.0.1:8080: write a port for every address, \
+             such as `:8080`, or 0 to turn them off\n",
+        ),
+        (
+            "manifests --image x --metrics-address 0 --service-monitor",
+            "error: --service-monitor has no effect because --metrics-address is 0\n",
+        ),
+        (
+            "manifests --image x --operator-namespace Ops",
+            "error: invalid value 'Ops' for '--operator-namespace <NAME>': the name of a namespace has to be a DNS label",
+        ),
+        (
+            "manifests --image x -- --imag nginx",
+            "error: unexpected argument '--imag' found",
+        ),
+    ] {
+        let output = pages(line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.starts_with(expected), "{line}: {error}");
+    }
+}
