@@ -9,7 +9,7 @@
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `access.rs` | authorization and impersonation |
 //! | `documents.rs` | health, discovery and OpenAPI |
-//! | `reviews.rs` | token and access reviews |
+//! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
 //! | `negotiate.rs`, `body.rs`, `cbor.rs`, `compress.rs` | content types, in both directions |
 //! | `options.rs` | the options of a request |
@@ -38,6 +38,7 @@ mod render;
 mod request;
 mod resource;
 mod respond;
+mod review_selectors;
 mod reviews;
 mod route;
 mod service;
