@@ -84,8 +84,8 @@
 //! # What it does not have
 //!
 //! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
-//!   `selectableFields`, the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works), selectors in access
-//!   reviews, server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
+//!   `selectableFields`, the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
+//!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - The only admission is the life cycle of namespaces. There are no webhooks, admission policies, quotas, limit ranges, default

@@ -10,7 +10,7 @@
 //! | `access.rs` | authorization and impersonation |
 //! | `controls.rs` | faults, snapshots and recorded requests for clients in any language |
 //! | `documents.rs` | health, discovery and OpenAPI |
-//! | `reviews.rs` | token and access reviews |
+//! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
 //! | `negotiate.rs`, `body.rs`, `encoding.rs`, `cbor.rs`, `protobuf.rs`, `compress.rs` | content types, in both directions |
 //! | `options.rs` | the options of a request |
@@ -44,6 +44,7 @@ mod render;
 mod request;
 mod resource;
 mod respond;
+mod review_selectors;
 mod reviews;
 mod route;
 mod service;

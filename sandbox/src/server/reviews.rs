@@ -8,6 +8,7 @@ use super::negotiate::{Offer, negotiate};
 use super::options;
 use super::request::Incoming;
 use super::respond::{self, Body};
+use super::review_selectors::{evaluation_error, selector_errors};
 use super::route::ResourceRoute;
 use crate::authentication::User;
 use crate::authorization::{Action, ActionTarget, Decision};
@@ -122,7 +123,7 @@ where
         Review::Access => {
             check(review, &object, &spec)?;
             let of = subject(&spec);
-            access_status(&core.decide(&of, &action(&spec)?))
+            access_status(&core.decide(&of, &action(&spec)?), &spec)
         }
         Review::LocalAccess => {
             check(review, &object, &spec)?;
@@ -130,11 +131,11 @@ where
             check_namespace(&spec, namespace)?;
             object["metadata"]["namespace"] = namespace.into();
             let of = subject(&spec);
-            access_status(&core.decide(&of, &action(&spec)?))
+            access_status(&core.decide(&of, &action(&spec)?), &spec)
         }
         Review::OwnAccess => {
             check(review, &object, &spec)?;
-            access_status(&core.decide(user, &action(&spec)?))
+            access_status(&core.decide(user, &action(&spec)?), &spec)
         }
     };
     let manager = options::manager(&incoming.query, &incoming.record.user_agent);
@@ -233,8 +234,12 @@ fn rules_status(core: &Core, user: &User, namespace: &str) -> Result<Value, ApiE
     Ok(status)
 }
 
-fn access_status(decision: &Decision) -> Value {
+fn access_status(decision: &Decision, spec: &Value) -> Value {
     let mut status = json!({"allowed": decision.allowed});
+    let error = spec.get("resourceAttributes").map(evaluation_error);
+    if let Some(error) = error.filter(|error| !error.is_empty()) {
+        status["evaluationError"] = error.into();
+    }
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.clone().into();
     }
@@ -266,12 +271,7 @@ fn check(review: Review, object: &Value, spec: &Value) -> Result<(), ApiError> {
         let detail = "at least one of user or group must be specified";
         causes.push(Cause::invalid("spec.user", &"".into(), detail));
     }
-    for selector in ["fieldSelector", "labelSelector"] {
-        if resource.is_some_and(|resource| resource.get(selector).is_some()) {
-            let feature = format!("{selector} of {}", review.kind());
-            return Err(ApiError::not_implemented(feature));
-        }
-    }
+    causes.extend(resource.map(selector_errors).into_iter().flatten());
     let metadata = object.get("metadata").and_then(Value::as_object);
     let mut named = metadata.into_iter().flatten().filter(|(name, value)| {
         let is_place = review == Review::LocalAccess && *name == "namespace";

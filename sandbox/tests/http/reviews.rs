@@ -359,3 +359,64 @@ async fn without_rbac_every_user_may_do_everything_and_reviews_say_so() {
         json!({"allowed": true})
     );
 }
+
+#[tokio::test]
+async fn a_user_sees_the_rules_of_its_roles_and_which_roles_are_missing() {
+    let client = guarded().await;
+    let ann = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"});
+    let rules = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}]);
+    let place = format!("{ROLES}/namespaces/default");
+    client
+        .post(
+            &format!("{place}/roles"),
+            &role("Role", "seen", rules.clone()),
+        )
+        .await
+        .object();
+    for name in ["seen", "missing"] {
+        let binding = binding("RoleBinding", name, "Role", ann.clone());
+        client
+            .post(&format!("{place}/rolebindings"), &binding)
+            .await
+            .object();
+    }
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+    let asked = async |namespace: &str| {
+        let spec = json!({"spec": {"namespace": namespace}});
+        let answer = ask(&client, "ann", "POST", path, &[], spec).await;
+        answer.object()["status"].clone()
+    };
+    let here = asked("default").await;
+    assert!(
+        here["resourceRules"]
+            .as_array()
+            .unwrap()
+            .contains(&rules[0])
+    );
+    let error = "role.rbac.authorization.k8s.io \"missing\" not found";
+    assert_eq!(here["evaluationError"], error);
+    let elsewhere = asked("kube-system").await;
+    assert!(
+        !elsewhere["resourceRules"]
+            .as_array()
+            .unwrap()
+            .contains(&rules[0])
+    );
+}
+
+#[tokio::test]
+async fn a_review_says_which_selectors_it_could_not_use() {
+    let client = guarded().await;
+    let about = |selector: Value| json!({"user": "ann", "resourceAttributes": {"verb": "list", "resource": "pods", "fieldSelector": selector}});
+    let kind = "SubjectAccessReview";
+    let usable = about(json!({"rawSelector": "spec.nodeName=a"}));
+    assert_eq!(
+        review(&client, kind, usable).await,
+        json!({"allowed": false})
+    );
+    let unusable = about(json!({"rawSelector": "spec.nodeName"}));
+    assert_eq!(
+        review(&client, kind, unusable).await["evaluationError"],
+        "spec.resourceAttributes.fieldSelector ignored due to parse error"
+    );
+}

@@ -48,6 +48,12 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
+    /// Whether the text is a selector, of whichever fields.
+    pub(crate) fn is_well_formed(text: &str) -> bool {
+        let mut parts = split(text).into_iter().filter(|part| !part.is_empty());
+        parts.all(|part| operator(part).is_some_and(|(_, _, value)| unescape(value).is_some()))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -133,6 +139,14 @@ fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, Str
         ("", "services") => &["spec.clusterIP", "spec.type"],
         ("batch", "jobs") => &["status.successful"],
         ("", "replicationcontrollers") => &["status.replicas"],
+        ("certificates.k8s.io", _) => &["spec.signerName"],
+        ("resource.k8s.io", "resourceslices") => match field {
+            "spec.nodeName" | "spec.driver" => return Ok(field),
+            _ => {
+                let kind = "resource.k8s.io/v1, Kind=ResourceSlice";
+                return Err(format!("field label not supported for {kind}: {field}"));
+            }
+        },
         _ if !builtin::resources().iter().any(|own| own.group == group) => &[],
         _ => {
             return Err(format!(

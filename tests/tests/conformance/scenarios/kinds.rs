@@ -21,6 +21,9 @@ struct Kind {
     updates: BTreeMap<String, Value>,
     refused: BTreeMap<String, Value>,
     status: Option<Value>,
+    /// Selectors of fields besides the name.
+    #[serde(default)]
+    selectors: Vec<String>,
     /// Merge patches that make the status invalid.
     #[serde(default)]
     refused_status: BTreeMap<String, Value>,
@@ -233,6 +236,14 @@ async fn life(run: &mut Run, name: &str, kind: &Kind) {
         .await;
     let listed = format!("{path}?labelSelector=conformance-kind%3Dyes");
     run.step(step("list"), Ask::get(&listed)).await;
+    for selector in kind.selectors.iter().map(String::as_str).chain(["bogus=x"]) {
+        let selected = format!("{listed}&fieldSelector={}", selector.replace('=', "%3D"));
+        run.step(
+            step(&format!("list by {selector}")),
+            Ask::get(selected).table(),
+        )
+        .await;
+    }
 
     // A real server protects some kinds with a finalizer that a controller removes.
     let free = json!({"metadata": {"finalizers": null}});

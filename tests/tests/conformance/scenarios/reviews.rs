@@ -145,6 +145,52 @@ async fn of_rules(run: &mut Run) {
     run.record("own rules", json!([answer.code, answer.body]));
 }
 
+/// Returns selectors of the resource that a review asks about.
+fn selectors() -> Vec<(&'static str, Value)> {
+    let one = |key: &str, operator: &str, values: &[&str]| match values {
+        [] => json!({"key": key, "operator": operator}),
+        values => json!({"key": key, "operator": operator, "values": values}),
+    };
+    let fields = |requirements: Value| json!({"fieldSelector": {"requirements": requirements}});
+    let labels = |requirements: Value| json!({"labelSelector": {"requirements": requirements}});
+    let node = one("spec.nodeName", "In", &["n"]);
+    let app = one("app", "NotIn", &["a", "b"]);
+    vec![
+        (
+            "raw",
+            json!({"fieldSelector": {"rawSelector": "spec.nodeName=n"}, "labelSelector": {"rawSelector": "app in (a),!b"}}),
+        ),
+        (
+            "raw and wrong",
+            json!({"fieldSelector": {"rawSelector": "nodeName"}, "labelSelector": {"rawSelector": "app in"}}),
+        ),
+        ("fields", fields(json!([node]))),
+        ("labels", labels(json!([app, one("b", "Exists", &[])]))),
+        ("nothing", json!({"fieldSelector": {}, "labelSelector": {}})),
+        (
+            "raw and requirements",
+            json!({"fieldSelector": {"rawSelector": "a=b", "requirements": [node]}}),
+        ),
+        (
+            "two values of a field",
+            fields(json!([node, one("a", "In", &["b", "c"])])),
+        ),
+        (
+            "a field that exists",
+            fields(json!([one("a", "Exists", &[])])),
+        ),
+        ("no value of a field", fields(json!([one("", "In", &[])]))),
+        (
+            "unknown operators",
+            labels(json!([app, one("b", "Like", &["c"])])),
+        ),
+        (
+            "wrong labels",
+            labels(json!([one("-", "In", &["-"]), one("a", "Exists", &["b"])])),
+        ),
+    ]
+}
+
 pub(crate) async fn of_access(run: &mut Run) {
     of_rules(run).await;
     for (step, spec) in questions() {
@@ -170,6 +216,15 @@ pub(crate) async fn of_access(run: &mut Run) {
     for (step, mut spec) in somebody {
         spec["resourceAttributes"] = question["resourceAttributes"].clone();
         run.step(step, review(kind, spec)).await;
+    }
+    for (step, selectors) in selectors() {
+        let mut spec = question.clone();
+        spec["user"] = "ann".into();
+        for (name, selector) in selectors.as_object().unwrap() {
+            spec["resourceAttributes"][name] = selector.clone();
+        }
+        run.step(format!("selectors: {step}"), review(kind, spec))
+            .await;
     }
     run.step("nobody and nothing", review(kind, json!({})))
         .await;
