@@ -199,7 +199,10 @@ async fn discovery_has_a_form_in_protobuf() {
     let aggregated = format!("{PROTOBUF};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
     let (code, content_type, document) = get(&client, "/apis", &aggregated).await;
     assert_eq!((code, content_type), (200, aggregated));
-    assert_eq!(document["items"][0]["metadata"]["name"], "apps");
+    assert_eq!(
+        document["items"][0]["metadata"]["name"],
+        "apiregistration.k8s.io"
+    );
     assert_eq!(
         get(&client, "/version", PROTOBUF).await.1,
         "application/json"
