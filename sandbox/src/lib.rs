@@ -92,6 +92,8 @@
 //!   classes, priorities and Pod security checks: the objects that configure them are only stored. So are APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
+//! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
+//!   expressions of mutating policies, and of the types in the CEL expressions of policies and devices.
 //! - Objects that the components of a real cluster create are missing, such as the system's PriorityClasses and FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then

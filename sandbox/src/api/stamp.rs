@@ -126,3 +126,21 @@ fn taints(slice: &mut Value, now: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_phase_of_a_volume_gets_the_time_of_the_change() {
+        let volume =
+            |phase: &str, time: &str| json!({"status": {"phase": phase, PHASE_TIME: time}});
+        let was = volume("Pending", "before");
+        let mut new = volume("Available", "before");
+        phase(Some(&was), &mut new, "now");
+        assert_eq!(new, volume("Available", "now"));
+        let mut same = json!({"status": {"phase": "Pending"}});
+        phase(Some(&was), &mut same, "now");
+        assert_eq!(same, was);
+    }
+}

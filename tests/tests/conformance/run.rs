@@ -120,7 +120,7 @@ impl Ask {
     }
 
     /// Sends the request as another user.
-    pub(crate) fn as_user(mut self, user: &'static str) -> Self {
+    pub(crate) fn with_user(mut self, user: &'static str) -> Self {
         self.user = Some(user);
         self
     }

@@ -11,7 +11,9 @@
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
 //! | `certificates.rs` | CertificateSigningRequests |
 //! | `devices.rs` | `resource.k8s.io` |
-//! | `limits.rs` | LimitRanges, ResourceQuotas, flow control, RuntimeClasses and PriorityClasses |
+//! | `classes.rs` | RuntimeClasses and PriorityClasses |
+//! | `flow_control.rs` | FlowSchemas and PriorityLevelConfigurations |
+//! | `limits.rs` | LimitRanges and ResourceQuotas |
 //! | `network.rs` | Endpoints, EndpointSlices and `networking.k8s.io` |
 //! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 //! | `status.rs` | writes to the `status` subresource |
@@ -21,9 +23,11 @@ mod admission;
 mod api_service;
 mod autoscaler;
 mod certificates;
+mod classes;
 mod devices;
 mod event;
 mod fields;
+mod flow_control;
 mod limits;
 mod network;
 mod object;

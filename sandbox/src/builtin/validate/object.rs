@@ -7,7 +7,9 @@ use super::autoscaler::autoscaler;
 use super::event::event;
 use super::fields::{at, immutable, list, map, port_number, protocol, text};
 use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
-use super::{admission, certificates, devices, limits, network, storage, workload};
+use super::{
+    admission, certificates, classes, devices, flow_control, limits, network, storage, workload,
+};
 use crate::builtin::autoscaler_to_stored;
 use crate::names;
 use crate::registry::ServedKind;
@@ -79,8 +81,8 @@ pub(crate) fn validate_object(
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(object, found),
         ("certificates.k8s.io", _) => certificates::request(subresource, object, old, found),
         ("discovery.k8s.io", _) => network::endpoint_slice(object, old, found),
-        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => limits::flow_schema(object, found),
-        ("flowcontrol.apiserver.k8s.io", _) => limits::priority_level(object, found),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow_control::flow_schema(object, found),
+        ("flowcontrol.apiserver.k8s.io", _) => flow_control::priority_level(object, found),
         ("networking.k8s.io", kind) => match kind {
             "Ingress" => network::ingress(object, old, found),
             "IngressClass" => network::ingress_class(object, old, found),
@@ -88,9 +90,9 @@ pub(crate) fn validate_object(
             "IPAddress" => network::ip_address(object, old, found),
             _ => network::service_range(object, old, found),
         },
-        ("node.k8s.io", _) => limits::runtime_class(object, old, found),
+        ("node.k8s.io", _) => classes::runtime_class(object, old, found),
         ("resource.k8s.io", kind) => devices::devices(kind, object, old, found),
-        ("scheduling.k8s.io", _) => limits::priority_class(object, old, found),
+        ("scheduling.k8s.io", _) => classes::priority_class(object, old, found),
         ("storage.k8s.io", kind) => storage::storage(kind, object, old, found),
         _ => {}
     }

@@ -12,7 +12,7 @@ use crate::names;
 use crate::schema::FieldError;
 
 /// The volume types of a PersistentVolume, in the order in which a real server checks them.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -35,7 +35,6 @@ const SOURCES: [&str; 23] = [
     "local",
     "storageos",
     "csi",
-    "image",
 ];
 
 /// The core kind PersistentVolume.

@@ -136,7 +136,7 @@ async fn of_rules(run: &mut Run) {
         let mut own = rules.into_iter().flatten();
         own.any(|rule| rule["apiGroups"] == json!(["apps"]))
     };
-    let mut answer = run.until(review(kind, spec).as_user(USER), granted).await;
+    let mut answer = run.until(review(kind, spec).with_user(USER), granted).await;
     // A real server reads bindings from a cache, in no particular order.
     for list in ["resourceRules", "nonResourceRules"] {
         let rules = answer.body["status"][list].as_array_mut();

@@ -1,0 +1,114 @@
+use serde_json::Value;
+
+use super::fields::{
+    at, immutable, indexed, map, name, quantity_not_negative, required_name, supported, text,
+};
+use super::limits::resource_name;
+use super::workload::labels_are_valid;
+use crate::names;
+use crate::schema::FieldError;
+
+/// A RuntimeClass.
+pub(super) fn runtime_class(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    // A real server checks only a new class.
+    if let Some(old) = old {
+        return immutable(object, old, "/handler", found);
+    }
+    required_name(text(object, "/handler"), "handler", names::dns_label, found);
+    for (resource, quantity) in map(object, "/overhead/podFixed") {
+        let field = format!("overhead.limits[{resource}]");
+        if resource_name(resource, &field, found) {
+            quantity_not_negative(quantity, &field, found);
+        }
+    }
+    let labels = at(object, "/scheduling/nodeSelector").as_object();
+    let field = "scheduling.nodeSelector";
+    labels_are_valid(labels, field, found);
+    let path = "scheduling.tolerations";
+    for (field, toleration) in indexed(object, "/scheduling/tolerations", path) {
+        tolerates(toleration, &field, found);
+    }
+}
+
+fn tolerates(toleration: &Value, field: &str, found: &mut Vec<FieldError>) {
+    let of = |part: &str| text(toleration, part);
+    let (key, operator, value, effect) = (of("/key"), of("/operator"), of("/value"), of("/effect"));
+    if !key.is_empty() {
+        name(key, &format!("{field}.key"), names::qualified_name, found);
+    } else if operator != "Exists" {
+        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+        let field = format!("{field}.operator");
+        found.push(FieldError::invalid(field, operator, detail));
+    }
+    if !at(toleration, "/tolerationSeconds").is_null() && effect != "NoExecute" {
+        let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+        found.push(FieldError::invalid(
+            format!("{field}.effect"),
+            effect,
+            detail,
+        ));
+    }
+    let operator_field = format!("{field}.operator");
+    match operator {
+        "" | "Equal" => name(value, &operator_field, names::label_value, found),
+        "Exists" if !value.is_empty() => found.push(FieldError::invalid(
+            operator_field,
+            toleration.clone(),
+            "value must be empty when `operator` is 'Exists'",
+        )),
+        "Exists" => {}
+        _ => supported(operator, &operator_field, &["Equal", "Exists"], found),
+    }
+    if !effect.is_empty() {
+        let known = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
+        supported(effect, &format!("{field}.effect"), &known, found);
+    }
+}
+
+/// The largest priority of a class that is not the system's.
+const HIGHEST_PRIORITY: i64 = 1_000_000_000;
+
+/// A PriorityClass.
+pub(super) fn priority_class(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    if let Some(old) = old {
+        if object.get("value") != old.get("value") {
+            found.push(FieldError::forbidden(
+                "value",
+                "may not be changed in an update.",
+            ));
+        }
+        return immutable(object, old, "/preemptionPolicy", found);
+    }
+    const SYSTEM: [(&str, i64); 2] = [
+        ("system-node-critical", 2 * HIGHEST_PRIORITY + 1000),
+        ("system-cluster-critical", 2 * HIGHEST_PRIORITY),
+    ];
+    let label = text(object, "/metadata/name");
+    let value = object["value"].as_i64().unwrap_or_default();
+    if label.starts_with("system-") {
+        let known = SYSTEM.iter().find(|(known, _)| *known == label);
+        let wrong = match known {
+            None => Some(format!("{label} is not a known system priority class")),
+            Some((_, wanted)) if *wanted != value => {
+                Some(format!("value of {label} PriorityClass must be {wanted}"))
+            }
+            Some(_) if object.get("globalDefault") == Some(&Value::Bool(true)) => Some(format!(
+                "globalDefault of {label} PriorityClass must be false"
+            )),
+            Some(_) => None,
+        };
+        if let Some(wrong) = wrong {
+            let detail = format!(
+                "priority class names with 'system-' prefix are reserved for system use only. error: {wrong}"
+            );
+            found.push(FieldError::forbidden("metadata.name", detail));
+        }
+    } else if value > HIGHEST_PRIORITY {
+        let detail =
+            format!("maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}");
+        found.push(FieldError::forbidden("value", detail));
+    }
+    let policy = text(object, "/preemptionPolicy");
+    let known = ["PreemptLowerPriority", "Never"];
+    supported(policy, "preemptionPolicy", &known, found);
+}
