@@ -74,7 +74,9 @@
 //! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run.
+//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
+//!   are bound, and load balancers get an address. It has no endpoints, init containers, probes and PersistentVolumes, counts no resources of nodes, and
+//!   controllers adopt no Pods.
 //!
 //! # Authentication and authorization
 //!
