@@ -97,7 +97,9 @@
 //! - Objects that the components of a real cluster create are missing, such as the system's PriorityClasses and FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
-//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run.
+//!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
+//!   are bound, and load balancers get an address. It has no endpoints, init containers, probes and PersistentVolumes, counts no resources of nodes, and
+//!   controllers adopt no Pods.
 //!
 //! # Authentication and authorization
 //!

@@ -4,21 +4,22 @@
 use std::{sync::LazyLock, thread};
 
 use pilothouse::{
-    client::{ListParams, Patch, PatchParams},
+    client::ListParams,
     k8s::{
         api::{batch::v1::Job, events::v1},
         jiff::Timestamp,
     },
     prelude::*,
     resource::Conditions,
-    testing::{Cluster, Sandbox},
+    testing::Cluster,
 };
 use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 // ANCHOR: day
 const EVERY: Duration = Duration::from_secs(15 * 60);
 const RUNS: u32 = 24 * 4;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// What a day leaves behind.
 #[derive(Debug, PartialEq)]
@@ -31,8 +32,11 @@ struct Day {
 
 /// Lets a day pass, in which each run takes a minute and each tenth run fails.
 async fn day() -> Day {
-    // Without the simulator, the test does the work of the controller of Jobs.
-    let cluster = Cluster::with(Sandbox::builder().seed(1)).unwrap();
+    let cluster = Cluster::start().unwrap();
+    cluster.pods().of("greet").succeed_after(MINUTE);
+    for run in (9..RUNS).step_by(10) {
+        cluster.pods().of(format!("greet-{run}")).fail_after(MINUTE);
+    }
     let running = cluster.run(scheduled_task::operator()).await.unwrap();
     cluster.create(&task()).await.unwrap();
     let mut starts = Vec::new();
@@ -40,9 +44,7 @@ async fn day() -> Day {
         let name = format!("greet-{run}");
         let job = cluster.until(&name, "exist", |_: &Job| true).await.unwrap();
         starts.push(job.metadata.creation_timestamp.unwrap().0);
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        end(&cluster, &name, run % 10 < 9).await;
-        tokio::time::sleep(EVERY - Duration::from_secs(60)).await;
+        tokio::time::sleep(EVERY).await;
     }
     let objects = objects(&cluster).await;
     running.stop().await;
@@ -65,15 +67,6 @@ fn task() -> ScheduledTask {
         },
         status: None,
     }
-}
-
-/// Writes the status of a Job that has ended, as the controller of Jobs would.
-async fn end(cluster: &Cluster, job: &str, succeeded: bool) {
-    let condition = if succeeded { "Complete" } else { "Failed" };
-    let ended = json!({"status": {"conditions": [{"type": condition, "status": "True"}]}});
-    let (jobs, params) = (cluster.api::<Job>(), PatchParams::default());
-    let ended = jobs.patch_status(job, &params, &Patch::Merge(ended)).await;
-    ended.unwrap();
 }
 
 async fn objects(cluster: &Cluster) -> Vec<Value> {
@@ -124,15 +117,13 @@ fn conditions_events_and_status_have_the_time_of_the_server() {
     let time = |object: &Value, path: &str| text(object, path)?.parse::<Timestamp>().ok();
     let task: ScheduledTask = serde_json::from_value(day.objects[0].clone()).unwrap();
     let conditions = task.status.unwrap().conditions;
-    let minute = Duration::from_secs(60);
-
     // The run with the number 89 failed and run 90 succeeded. So `Healthy` changed last at the end of run 90.
     let healthy = conditions.of_type("Healthy").unwrap();
     let late = healthy
         .last_transition_time
         .0
-        .duration_since(day.starts[90] + minute);
-    // Each run begins within a second, and its timestamp has none of its parts.
+        .duration_since(day.starts[90] + MINUTE);
+    // A Pod starts in less than a second.
     assert!((0..=1).contains(&late.as_secs()), "{late}");
     assert_eq!(healthy.status, "True");
     // The framework's own condition is as old as the task.

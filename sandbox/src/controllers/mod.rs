@@ -8,7 +8,7 @@
 //! | `definitions.rs` | serves the kinds of CustomResourceDefinitions, and deletes their objects with them |
 //! | `namespaces.rs` | deletes the content of a namespace before the namespace |
 //! | `garbage/` | deletes objects whose owners are gone |
-//! | `simulator/` | lets Deployments, ReplicaSets and Pods run as if there were nodes |
+//! | `simulator/` | lets workloads and their Pods run as if there were controllers and nodes |
 //! | `feed.rs` | the changes of several kinds as one stream, for `garbage` and `simulator` |
 
 pub(crate) mod definitions;

@@ -105,6 +105,11 @@ scenarios! {
         a_port_is_reached_through_the_server,
         a_local_port_forwards_to_a_pod,
     ],
+    workloads: [
+        a_job_completes_with_its_pods,
+        a_job_fails_with_its_pods,
+        a_stateful_set_starts_its_pods_with_their_claims,
+    ],
     encodings: [
         every_verb_uses_cbor,
         bytes_and_dynamic_objects_are_the_same_in_cbor_and_json,

@@ -34,7 +34,7 @@
 //! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
 //!   hour is deleted.
 //!
-//! Init containers and probes are not simulated.
+//! Init containers, probes, the resources of nodes and the adoption of Pods are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
 //! every time.

@@ -195,3 +195,14 @@ async fn a_log_has_timestamps_and_can_be_followed_from_a_time_until_its_pod_is_g
     };
     assert_eq!(tokio::join!(follow, delete).0, "late\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_container_that_waits_to_start_again_has_the_log_of_its_last_run() {
+    let sandbox = sandbox().await;
+    sandbox.pods().of("web").crash_loop();
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let (code, _) = get(&sandbox, "web").await;
+    assert_eq!(code, StatusCode::OK);
+    let (code, log) = get(&sandbox, "web/log").await;
+    assert_eq!((code, log.lines().count()), (StatusCode::OK, 1), "{log}");
+}

@@ -333,3 +333,35 @@ async fn a_deleted_volume_claim_is_created_again_and_no_bad_spec_is_accepted() {
     let _: Cluster = from(json!({"metadata": {}, "spec": {"version": "1", "storage": "1Gi"}}));
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn simulated_servers_start_with_bound_claims_and_a_lost_one_is_noticed() {
+    let world = World::simulated();
+    let running = world.run().await;
+    world.cluster(json!({"instances": 3})).await;
+    let ready = |cluster: &Cluster| phase(Phase::Ready)(cluster) && cluster.is_ready();
+    world.api.until("main", "be ready", ready).await.unwrap();
+    let bound = |claim: &PersistentVolumeClaim| {
+        let status = claim.status.as_ref();
+        status.is_some_and(|status| status.phase.as_deref() == Some("Bound"))
+    };
+    let claim = world.api.until("data-main-2", "be bound", bound).await;
+    assert_eq!(
+        claim
+            .unwrap()
+            .spec
+            .unwrap()
+            .volume_name
+            .map(|name| name.len()),
+        Some(40)
+    );
+    world.api.pods().of("main-1").never_ready();
+    let two = |cluster: &Cluster| {
+        let status = cluster.status.as_ref();
+        status.is_some_and(|status| status.ready_instances == 2) && !cluster.is_ready()
+    };
+    world.api.until("main", "miss a server", two).await.unwrap();
+    world.api.pods().of("main-1").recover();
+    world.api.until("main", "be ready", ready).await.unwrap();
+    running.stop().await;
+}

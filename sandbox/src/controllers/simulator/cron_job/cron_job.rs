@@ -13,7 +13,6 @@ use crate::controllers::simulator::job::finish;
 use crate::controllers::simulator::object::{
     controller_reference, cron_jobs, is_controlled_by, jobs, update,
 };
-use crate::error::ApiError;
 use crate::meta;
 
 const COMPONENT: &str = "cronjob-controller";
@@ -256,7 +255,7 @@ impl Step<'_> {
                 true
             }
             // Another Job has the name.
-            Err(error) if is_taken(&error) => false,
+            Err(error) if error.code == 409 => false,
             Err(error) => {
                 self.record(
                     true,
@@ -320,8 +319,4 @@ impl Step<'_> {
         };
         events::record(self.handle, self.cron_job, what, message);
     }
-}
-
-fn is_taken(error: &ApiError) -> bool {
-    error.code == 409
 }

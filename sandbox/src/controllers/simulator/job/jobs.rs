@@ -241,11 +241,7 @@ impl<'a> Step<'a> {
         self.failed = number(&self.status, "/failed")
             + count(bad.iter().filter(counts))
             + count(known_bad.iter());
-        let values = |pods: &'_ [Arc<Value>]| -> Vec<Value> {
-            pods.iter().map(|pod| Value::clone(pod)).collect()
-        };
-        let (good, bad) = (values(&good), values(&bad));
-        let (good, bad): (Vec<&Value>, Vec<&Value>) = (good.iter().collect(), bad.iter().collect());
+        let (good, bad) = (refs(&good), refs(&bad));
         self.backoff.count(&good, &bad);
     }
 
@@ -495,6 +491,10 @@ impl<'a> Step<'a> {
 
 pub(super) fn count<T>(items: impl Iterator<Item = T>) -> i64 {
     i64::try_from(items.count()).unwrap_or(i64::MAX)
+}
+
+fn refs(pods: &[Arc<Value>]) -> Vec<&Value> {
+    pods.iter().map(AsRef::as_ref).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -437,3 +437,21 @@ async fn a_job_that_another_controller_manages_stays_as_it_is() {
             .is_none()
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_with_a_job_can_be_deleted() {
+    let world = World::new();
+    let namespaces = crate::registry::GroupResource::new("", "namespaces");
+    let place = json!({"metadata": {"name": "place"}});
+    world.create(&namespaces, place);
+    let mut object = job(json!({"parallelism": 2, "completions": 2}));
+    object["metadata"]["namespace"] = json!("place");
+    world.sandbox.pods().of("work").run();
+    world.create(&jobs(), object);
+    world.pass(5).await;
+    let options = crate::api::DeleteOptions::default();
+    let deleted = world.handle.delete(&namespaces, None, "place", &options);
+    deleted.unwrap();
+    world.pass(60).await;
+    assert!(world.handle.get(&namespaces, None, "place").is_none());
+}

@@ -141,7 +141,17 @@ pub struct World {
 }
 
 impl World {
+    /// Without the simulator: the test does the work of the controllers (`serve`).
     pub fn new() -> Self {
+        let sandbox = testing::Sandbox::builder().seed(1);
+        Self {
+            api: testing::Cluster::with(sandbox).unwrap(),
+            engine: Arc::default(),
+        }
+    }
+
+    /// With simulated servers and volumes.
+    pub fn simulated() -> Self {
         Self {
             api: testing::Cluster::start().unwrap(),
             engine: Arc::default(),
