@@ -9,6 +9,7 @@ mod kubeconfig;
 mod list;
 mod metrics;
 mod patch;
+mod protobuf;
 mod requests;
 mod schema;
 mod selector;
@@ -31,6 +32,7 @@ pub(crate) const ALL: &[Target] = &[
     ("list", list::run),
     ("metrics", metrics::run),
     ("patch", patch::run),
+    ("protobuf", protobuf::run),
     ("requests", requests::run),
     ("schema", schema::run),
     ("selector", selector::run),
