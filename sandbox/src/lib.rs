@@ -104,14 +104,16 @@
 //! # Authentication and authorization
 //!
 //! A request over HTTPS needs a bearer token: the administrator's, which is in the kubeconfig, one of [`Builder::token`], or one
-//! that was issued to a service account. Users can be impersonated. By default every authenticated user may do everything. With
+//! that was issued to a service account; or a client certificate, if the listener has an authority for them ([`HttpsOptions`]). Users can be impersonated. By default every authenticated user may do everything. With
 //! [`Builder::rbac`] the objects of `rbac.authorization.k8s.io` decide, as on a real server: the administrator and the group
-//! `system:masters` may do everything, others what their roles allow.
+//! `system:masters` may do everything, others what their roles allow. A request without a token is then one of the user
+//! `system:anonymous`, who may read health and version.
 //!
 //! # Faults and recording
 //!
 //! [`Sandbox::faults`] breaks what a network and a busy server break: it answers requests with errors, carries requests out and
-//! loses the responses, holds, breaks, closes and expires watches, and compacts the history. A [`RequestMatcher`] selects the
+//! loses the responses, delays requests and responses, cuts clients off, holds, breaks, closes and expires watches, and compacts the history.
+//! [`Sandbox::snapshot`] keeps all objects, to restore them later. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
 //! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
 //!
 //! # Settings
