@@ -36,7 +36,7 @@ impl Operator {
     }
 
     /// Adds access that no controller declares, for `rbac` and `manifests`: that of runnables, of routes, of requests that a
-    /// reconciler sends by [`Setup::client`], and of a
+    /// reconciler sends by [`Setup::client`](super::Setup::client), and of a
     /// [controller whose kind is known only at the start](Self::dynamic_controller_with).
     ///
     /// ```
