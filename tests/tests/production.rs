@@ -82,7 +82,7 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
     for (line, expected) in [
         (
             "manifests",
-            "error: manifests needs the image of the operator: `pages manifests --image ghcr.io/you/pages:1.0`\n",
+            "error: manifests needs the image of the operator: `pages manifests --image registry.example.com/pages:1.0`\n",
         ),
         (
             "manifests --image x --replicas 2 --leader-elect=false",

@@ -24,7 +24,7 @@ pub(super) const CONTAINER: &str = "operator";
 /// An operator stops within 29 s. The rest is for the kubelet.
 const GRACE_PERIOD_SECONDS: i64 = 35;
 
-/// The user `nonroot` of distroless images.
+/// A user without rights. Distroless images have it as `nonroot`.
 const USER: i64 = 65_532;
 
 pub(super) fn deployment(installation: &Installation, program: &Program) -> Deployment {

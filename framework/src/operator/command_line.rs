@@ -162,7 +162,7 @@ impl ManifestsOptions {
         let image = matches.get_one::<String>("image").map(|image| image.trim());
         let Some(image) = image.filter(|image| !image.is_empty()) else {
             return Err(error(format!(
-                "manifests needs the image of the operator: `{operator} manifests --image ghcr.io/you/{operator}:1.0`"
+                "manifests needs the image of the operator: `{operator} manifests --image registry.example.com/{operator}:1.0`"
             )));
         };
         let replicas = matches.get_one("replicas").copied().unwrap_or(1);

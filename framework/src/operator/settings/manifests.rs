@@ -18,7 +18,7 @@ pub(super) fn args() -> [Arg; 4] {
             .long("image")
             .value_name("NAME")
             .help_heading(MANIFESTS)
-            .help("The image of the operator, such as ghcr.io/you/website:1.0 (required)"),
+            .help("The image of the operator, such as registry.example.com/website:1.0 (required)"),
         Arg::new("replicas")
             .long("replicas")
             .value_name("NUMBER")
