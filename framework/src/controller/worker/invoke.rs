@@ -255,9 +255,10 @@ async fn end_blocking_work<K: Reconcilable>(cx: &Context<K>, cleans_up: bool, ou
          object, before this code has ended. Let it look at `cx.cancellation()`"
     );
     let mut ended = pin!(cx.end_blocking_work());
-    if let Outcome::TimedOut(failure) = outcome
-        && timeout(TRANSIENT, ended.as_mut()).await.is_err()
-    {
+    if let Outcome::TimedOut(failure) = outcome {
+        if timeout(TRANSIENT, ended.as_mut()).await.is_ok() {
+            return;
+        }
         let text = format!("{failure}, and its blocking code still runs");
         publish_failure(cx, cleans_up, &Failure::new(text)).await;
     }
