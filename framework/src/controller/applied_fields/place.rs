@@ -127,6 +127,7 @@ impl<'a> Place<'a> {
         match self.field {
             "claims"
             | "containers"
+            | "drivers"
             | "env"
             | "ephemeralContainers"
             | "initContainers"
@@ -137,6 +138,7 @@ impl<'a> Place<'a> {
             | "webhooks" => Some(&["name"]),
             "imagePullSecrets" if self.kind != "ServiceAccount" => Some(&["name"]),
             "secrets" if self.kind == "ServiceAccount" => Some(&["name"]),
+            "variables" if self.kind == "ValidatingAdmissionPolicy" => Some(&["name"]),
             "ports" if in_container => Some(&["containerPort", "protocol"]),
             "ports" if self.kind == "Service" && self.parent == "spec" => {
                 Some(&["port", "protocol"])
@@ -363,7 +365,7 @@ mod tests {
                 namespaced: kind.namespaced,
             };
             let place = Place::top(&resource);
-            if !place.known {
+            if !place.known || !kind.verbs.iter().any(|verb| verb == "patch") {
                 continue;
             }
             let group = kind

@@ -109,12 +109,13 @@ fn reason(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{
-        apps::v1::{Deployment, StatefulSet},
+        apps::v1::Deployment,
         authorization::v1::{
             ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
         },
-        batch::v1::CronJob,
+        autoscaling::v2::HorizontalPodAutoscaler,
         core::v1::{ConfigMap, Namespace},
+        policy::v1::PodDisruptionBudget,
     };
 
     use super::*;
@@ -167,12 +168,15 @@ mod tests {
         let cluster = cluster.await.unwrap();
         let kinds = [
             ApiResource::of::<Deployment>(),
-            ApiResource::of::<StatefulSet>(),
+            ApiResource::of::<PodDisruptionBudget>(),
             ApiResource::of::<ConfigMap>(),
-            ApiResource::of::<CronJob>(),
+            ApiResource::of::<HorizontalPodAutoscaler>(),
             ApiResource::of::<Namespace>(),
         ];
-        assert_eq!(cluster.only_stored(&kinds), ["StatefulSet", "CronJob"]);
+        assert_eq!(
+            cluster.only_stored(&kinds),
+            ["PodDisruptionBudget", "HorizontalPodAutoscaler"]
+        );
         cluster.stop().await;
     }
 }
