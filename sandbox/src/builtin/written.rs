@@ -107,7 +107,8 @@ fn is_unset(field: &Field, value: &Value) -> bool {
     let is_port = matches!(&field.kind, Type::Own(name) if &**name == "IntOrString");
     match value {
         Value::Null => true,
-        _ if field.pointer => false,
+        // The writer of an empty list owns it, if it is written. It is stored as null later.
+        _ if field.pointer || field.always && is_empty_list(field, value) => false,
         Value::Array(items) => items.is_empty(),
         Value::Object(entries) => entries.is_empty() && matches!(field.kind, Type::Map(..)),
         Value::String(text) => {
