@@ -171,6 +171,7 @@ impl<K> Declared<K> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Resource> Reconciler for Declared<K> {
     type Resource = K;
 
@@ -179,4 +180,5 @@ impl<K: Resource> Reconciler for Declared<K> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Resource> Cleanup for Declared<K> {}

@@ -27,7 +27,6 @@ struct Columns {
 
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "demo.example.com", version = "v1", namespaced)]
-#[schema(column = "Pathless")]
 #[schema(column(name = "Dollar", json_path = "$.spec.a"))]
 #[schema(column(name = "Dotless", json_path = "spec.a"))]
 #[schema(column(name = "Open", json_path = ".status.conditions[?(@.type==\"Ready)].status"))]
@@ -47,6 +46,13 @@ struct Flat {
 #[resource(group = "demo.example.com", version = "v1", namespaced)]
 #[schema(minimum = 1)]
 struct Bound {
+    metadata: ObjectMeta,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+#[schema(column = "Pathless")]
+struct Pathless {
     metadata: ObjectMeta,
 }
 
