@@ -208,6 +208,9 @@ fn plan(core: &Core, planned: PlannedFault) -> Result<(), ApiError> {
                 ))
             })?;
             let mut answer = Answer::status(code, reason);
+            if reason.is_empty() {
+                answer = answer.message(format!("injected fault: {code}"));
+            }
             if let Some(message) = planned.message {
                 answer = answer.message(message);
             }

@@ -21,6 +21,12 @@ async fn a_test_in_another_language_plans_faults_and_reads_the_requests() {
         (refused.code, &refused.headers["retry-after"]),
         (429, &"7".parse().unwrap())
     );
+    let down = json!({"fault": "answer", "code": 503});
+    client.post("/sandbox/faults", &down).await;
+    assert_eq!(
+        client.get(MAPS).await.failure(),
+        (503, "", "injected fault: 503")
+    );
     let late = json!({"fault": "delayResponse", "milliseconds": 2500});
     client.post("/sandbox/faults", &late).await;
     let begun = tokio::time::Instant::now();
@@ -34,10 +40,9 @@ async fn a_test_in_another_language_plans_faults_and_reads_the_requests() {
         .iter()
         .map(|one| (&one["verb"], &one["status"]))
         .collect();
-    assert_eq!(
-        told,
-        [(&json!("list"), &json!(429)), (&json!("list"), &json!(200))]
-    );
+    let list = json!("list");
+    let codes = [429, 503, 200].map(|code| json!(code));
+    assert_eq!(told, codes.each_ref().map(|code| (&list, code)));
     assert_eq!(requests[0]["resource"], "configmaps");
     client.delete("/sandbox/requests").await;
     assert_eq!(
