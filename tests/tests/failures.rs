@@ -384,7 +384,11 @@ async fn an_object_is_not_ready_before_its_first_reconcile_has_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_condition_gives_way_to_that_of_another_client() {
-    let world = World::new(Pages::default()).await;
+    let pages = Pages {
+        sets_anew: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
     world.refuse(503, "ServiceUnavailable", 10);
     world.put("x").await;
     world.cluster.settle().await;
