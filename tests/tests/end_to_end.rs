@@ -32,3 +32,4 @@ mod shared_secret;
 
 mod sources;
 mod status;
+mod without_conditions;

@@ -30,7 +30,7 @@ fn a_real_api_server_accepts_what_manifests_prints_and_changes_nothing_of_it() {
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pages.yaml");
-    // The newest one checks fields strictly. A test of `kubectl` says if there is none.
+    // This uses the newest kubectl, because it checks fields strictly. A machine without kubectl shows in the tests of `kubectl`.
     let Some(program) = kubectls().into_iter().next() else {
         return;
     };

@@ -55,15 +55,9 @@ fn flow_rule(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
         let detail = "at least one of resourceRules and nonResourceRules has to be non-empty";
         found.push(FieldError::required(field, detail));
     }
+    let verbs = "verbs must contain at least one value";
     for (field, rule) in indexed(rule, "/resourceRules", &format!("{field}.{resources}")) {
-        values(
-            rule,
-            "verbs",
-            "verbs must contain at least one value",
-            "verbs",
-            &field,
-            found,
-        );
+        values(rule, "verbs", verbs, "verbs", &field, found);
         let groups = "resource rules must supply at least one api group";
         values(rule, "apiGroups", groups, "api groups", &field, found);
         let detail = "resource rules must supply at least one resource";
@@ -75,14 +69,7 @@ fn flow_rule(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
         }
     }
     for (field, rule) in indexed(rule, "/nonResourceRules", &format!("{field}.{paths}")) {
-        values(
-            rule,
-            "verbs",
-            "verbs must contain at least one value",
-            "verbs",
-            &field,
-            found,
-        );
+        values(rule, "verbs", verbs, "verbs", &field, found);
         let detail = "nonResourceURLs must contain at least one value";
         values(
             rule,

@@ -54,7 +54,7 @@ pub(super) fn limit_range(object: &Value, found: &mut Vec<FieldError>) {
 
 /// The limits of each resource must not contradict each other.
 fn compare_limits(limit: &Value, kind: &str, field: &str, found: &mut Vec<FieldError>) {
-    // Of each rule: the smaller part, the larger part, the part that is at fault, the value that the error shows.
+    // Each rule has the smaller part, the larger part, the field with the fault, and the value in the error.
     const RULES: [(&str, &str, &str, &str); 6] = [
         ("min", "max", "min", "min"),
         ("min", "defaultRequest", "defaultRequest", "defaultRequest"),

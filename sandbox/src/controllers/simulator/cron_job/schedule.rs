@@ -68,7 +68,7 @@ impl Schedule {
         }))
     }
 
-    /// The first time after `time`. `None` if there is none in the next five years.
+    /// Returns the first time after `time`, or `None` if the next five years have none.
     pub(super) fn next(&self, time: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_second()).ok()?;
         match self {
