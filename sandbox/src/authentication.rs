@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +21,7 @@ const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// A user: the owner of a bearer token, or an impersonated user.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct User {
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -83,6 +84,7 @@ pub(crate) struct Tokens {
 }
 
 /// A token of a service account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Issued {
     pub(crate) user: User,
     pub(crate) expires: Timestamp,
@@ -105,13 +107,18 @@ pub(crate) enum Trust {
 impl Tokens {
     /// Requests without a token are refused unless `anonymous` is set: as a real server does, which accepts them only if somebody decides
     /// what they may do.
-    pub(crate) fn new(users: BTreeMap<String, User>, anonymous: bool) -> Self {
+    /// `issued` are tokens of service accounts from an earlier process.
+    pub(crate) fn new(
+        users: BTreeMap<String, User>,
+        anonymous: bool,
+        issued: BTreeMap<String, Issued>,
+    ) -> Self {
         let admin = User {
             name: "kubernetes-admin".into(),
             groups: vec!["system:masters".into(), AUTHENTICATED.into()],
             ..User::default()
         };
-        let issued = RwLock::default();
+        let issued = RwLock::new(issued);
         let anonymous = anonymous.then(|| User {
             name: ANONYMOUS.into(),
             groups: vec![UNAUTHENTICATED.into()],

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::authentication::{Tokens, User};
+use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
 use crate::clock::Clock;
 use crate::fault::Faults;
@@ -22,6 +23,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: Tokens,
+    pub(crate) authority: Authority,
     pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
     pub(crate) log: RequestLog,
@@ -44,7 +46,7 @@ impl Core {
     pub(crate) fn new(
         clock: Clock,
         store: Arc<Store>,
-        (tokens, authorization): (Tokens, Mode),
+        (tokens, authority, authorization): (Tokens, Authority, Mode),
         log: RequestLog,
         (cbor, controls): (bool, bool),
         registry: Registry,
@@ -57,6 +59,7 @@ impl Core {
             faults: Faults::new(store.clone()),
             store,
             tokens,
+            authority,
             authorization,
             log,
             containers: Containers::default(),

@@ -1,6 +1,6 @@
 //! A Kubernetes API server in one process, for development and tests.
 //!
-//! A [`Sandbox`] needs no etcd and no download, and keeps its objects in memory. It is a library; the program
+//! A [`Sandbox`] needs no etcd and no download, and keeps its objects in memory, or in a [folder](Builder::data). It is a library; the program
 //! `pilothouse-sandbox` serves one, and stands in for envtest's `kube-apiserver` and `etcd`. Clients reach it in two ways:
 //!
 //! - in memory with [`Sandbox::connect`], from a client on the same runtime. Timers are tokio's, so a paused clock stops the
@@ -129,6 +129,7 @@
 //! | --- | --- | --- |
 //! | [`seed`](Builder::seed) | random | makes names, UIDs, addresses and time repeatable |
 //! | [`epoch`](Builder::epoch) | now; with a seed the beginning of 2026 | the time at which the sandbox starts |
+//! | [`data`](Builder::data) | none | keeps the objects in a folder for the next start |
 //! | [`token`](Builder::token) | the administrator's only | accepts a bearer token of a user |
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
 //! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
@@ -164,6 +165,7 @@
 mod api;
 mod apply;
 mod authentication;
+mod authority;
 mod authorization;
 mod builtin;
 mod clock;
@@ -172,6 +174,7 @@ mod core;
 mod definitions;
 mod depth;
 mod discovery;
+mod disk;
 mod error;
 mod fault;
 mod go;

@@ -19,6 +19,16 @@ pub(super) struct CommandLine {
     pub(super) settings: Settings,
 }
 
+/// The API server of `dev`.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct DevOptions {
+    pub(super) port: u16,
+    /// Files to install before the operator starts.
+    pub(super) install: Vec<PathBuf>,
+    /// The folder that keeps the objects.
+    pub(super) data: Option<PathBuf>,
+}
+
 /// The subcommand with its flags.
 #[derive(Debug, PartialEq)]
 pub(super) enum CommandAction {
@@ -29,9 +39,7 @@ pub(super) enum CommandAction {
     },
     /// Runs the operator against an API server in this process.
     Dev {
-        port: u16,
-        /// Files to install before the operator starts.
-        install: Vec<PathBuf>,
+        server: DevOptions,
         options: RunOptions,
     },
     /// Prints the definitions of the operator's kinds.
@@ -134,13 +142,16 @@ impl CommandLine {
                 CommandAction::Print(print(&settings.resolved))
             }
             Some("dev") => CommandAction::Dev {
-                port: matches.get_one("port").copied().unwrap_or_default(),
-                install: matches
-                    .get_many("install")
-                    .into_iter()
-                    .flatten()
-                    .cloned()
-                    .collect(),
+                server: DevOptions {
+                    port: matches.get_one("port").copied().unwrap_or_default(),
+                    install: matches
+                        .get_many("install")
+                        .into_iter()
+                        .flatten()
+                        .cloned()
+                        .collect(),
+                    data: matches.get_one("data").cloned(),
+                },
                 options: options()?,
             },
             _ => CommandAction::Run {
@@ -335,18 +346,30 @@ mod tests {
 
     #[test]
     fn dev_uses_free_ports_on_loopback_by_default() {
-        let dev = |port, install: &[&str]| CommandAction::Dev {
-            port,
-            install: install.iter().map(PathBuf::from).collect(),
-            options: options("127.0.0.1:0", None),
-        };
-        assert_eq!(parse("dev").unwrap().action, dev(0, &[]));
-        assert_eq!(parse("dev --port 6443").unwrap().action, dev(6443, &[]));
-        let files = "dev --install a.yaml --install b,c.json";
-        assert_eq!(
-            parse(files).unwrap().action,
-            dev(0, &["a.yaml", "b,c.json"])
-        );
+        for (line, server) in [
+            ("dev", DevOptions::default()),
+            (
+                "dev --port 6443 --data d",
+                DevOptions {
+                    port: 6443,
+                    data: Some("d".into()),
+                    ..DevOptions::default()
+                },
+            ),
+            (
+                "dev --install a.yaml --install b,c.json",
+                DevOptions {
+                    install: vec!["a.yaml".into(), "b,c.json".into()],
+                    ..DevOptions::default()
+                },
+            ),
+        ] {
+            let options = options("127.0.0.1:0", None);
+            assert_eq!(
+                parse(line).unwrap().action,
+                CommandAction::Dev { server, options }
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
 };
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CommandSetup, LogHandle, NoFlags, Operator, OperatorError,
-    command_line::{CommandAction, CommandLine, RunOptions},
+    command_line::{CommandAction, CommandLine, DevOptions, RunOptions},
     definition_check,
     logs::{self, Filter, LogFormat, WatchedSettings},
     printed,
@@ -95,16 +95,14 @@ impl Operator {
                 let run = operator.run_in_cluster(&kubeconfig, cancel);
                 observability.run(run).await
             }),
-            CommandAction::Dev {
-                port,
-                install,
-                options,
-            } => supervised(self.stopping.clone(), |cancel| async move {
-                let (operator, observability) =
-                    self.with_observability(options, watched_settings)?;
-                let run = operator.run_dev(port, install, cancel);
-                observability.run(run).await
-            }),
+            CommandAction::Dev { server, options } => {
+                supervised(self.stopping.clone(), |cancel| async move {
+                    let (operator, observability) =
+                        self.with_observability(options, watched_settings)?;
+                    let run = operator.run_dev(server, cancel);
+                    observability.run(run).await
+                })
+            }
         }
     }
 
@@ -211,27 +209,21 @@ impl Operator {
 
     #[cfg(not(feature = "dev"))]
     #[expect(clippy::unused_async, reason = "the other build awaits")]
-    async fn run_dev(
-        self,
-        _: u16,
-        _: Vec<PathBuf>,
-        _: CancellationToken,
-    ) -> Result<(), OperatorError> {
+    async fn run_dev(self, _: DevOptions, _: CancellationToken) -> Result<(), OperatorError> {
         Err(OperatorError::NoSandbox)
     }
 
     #[cfg(feature = "dev")]
     async fn run_dev(
         self,
-        port: u16,
-        install: Vec<PathBuf>,
+        server: DevOptions,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
         use super::dev::{Banner, DevCluster, InstallFiles};
 
-        let install = InstallFiles::read(&install)?;
+        let install = InstallFiles::read(&server.install)?;
         say("Starting an API server in this process …")?;
-        let cluster = DevCluster::start(&self.name, port).await?;
+        let cluster = DevCluster::start(&self.name, server.port, server.data.as_deref()).await?;
         let mut banner = Banner {
             operator: self.name.clone(),
             api_server: cluster.address(),
@@ -242,6 +234,7 @@ impl Operator {
             example: self.example.clone(),
             definitions: self.definitions()?,
             routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
+            data: server.data,
             only_stored: Vec::new(),
         };
         // If the operator waits for something, its user needs kubectl to find out what.

@@ -101,6 +101,7 @@ pub(crate) fn issue(
                 .filter_map(|audience| audience.as_str().map(String::from))
                 .collect(),
         };
+        core.store.keep_token(&token, &issued);
         core.tokens.issue(token.clone(), issued);
     }
     let bound = request.pointer("/spec/boundObjectRef");

@@ -20,6 +20,7 @@ pub(crate) struct Options {
     pub(crate) controls: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) audit: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
 }
 
 /// Reads the command line. Ends the program if it is wrong, or if it asks for help.
@@ -43,6 +44,7 @@ pub(crate) fn read() -> Arguments {
         controls: matches.get_flag("controls"),
         seed: matches.remove_one("seed"),
         audit: matches.remove_one("audit"),
+        data: matches.remove_one("data"),
     }))
 }
 
@@ -59,7 +61,7 @@ fn command() -> Command {
     let path = || value_parser!(PathBuf);
     Command::new("pilothouse-sandbox")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("A Kubernetes API server in one process, for development and tests. It keeps its objects in memory.")
+        .about("A Kubernetes API server in one process, for development and tests.")
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .args([
@@ -77,7 +79,10 @@ fn command() -> Command {
             flag("cbor", "Offer CBOR"),
             flag("controls", "Serve faults, snapshots and recorded requests below /sandbox/"),
             value("seed", "NUMBER", "Make names and UIDs repeatable; time begins at 2026-01-01")
-                .value_parser(value_parser!(u64)),
+                .value_parser(value_parser!(u64))
+                .conflicts_with("data"),
+            value("data", "FOLDER", "Keep the objects in this folder for the next start; without it they end with the program")
+                .value_parser(path()),
             value("audit", "FILE", "Append a line of audit.k8s.io/v1 for each request").value_parser(path()),
         ])
         .subcommand(

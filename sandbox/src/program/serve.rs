@@ -16,6 +16,9 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     if let Some(seed) = options.seed {
         builder = builder.seed(seed);
     }
+    if let Some(folder) = &options.data {
+        builder = builder.data(folder);
+    }
     if let Some(path) = &options.audit {
         builder = audit(builder, path)?;
     }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use base64::Engine;
@@ -10,11 +11,13 @@ use super::first_objects;
 use super::sandbox::Sandbox;
 use crate::api::Handle;
 use crate::authentication::{AUTHENTICATED, Tokens, User};
+use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
 use crate::controllers::{definitions, namespaces};
 use crate::core::Core;
+use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
 use crate::record::{AuditLog, RequestLog};
 use crate::registry::Registry;
@@ -38,6 +41,7 @@ pub struct Builder {
     history: usize,
     requests: usize,
     audit: Option<AuditLog>,
+    data: Option<PathBuf>,
 }
 
 /// The reason why a sandbox cannot start.
@@ -52,11 +56,17 @@ pub enum BuildError {
     /// The start time is not representable as a timestamp.
     #[error("cannot start a sandbox at this epoch: {0}")]
     Epoch(jiff::Error),
-    /// The system provides no randomness for the administrator's token.
-    #[error(
-        "cannot create the administrator's token: the system provides no randomness; set a seed"
-    )]
+    /// The system provides no randomness for the administrator's token and the certificate authority.
+    #[error("cannot create a sandbox's token and certificate: the system provides no randomness")]
     Randomness,
+    /// The folder of [`Builder::data`] cannot be used.
+    #[error("cannot use the data folder {}: {reason}", .folder.display())]
+    Data {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The first objects of a cluster could not be created: a bug in the sandbox.
     #[error("cannot create the first objects of a sandbox (a bug in the sandbox): {0}")]
     Start(String),
@@ -77,6 +87,7 @@ impl Default for Builder {
             history: 16_384,
             requests: 16_384,
             audit: None,
+            data: None,
         }
     }
 }
@@ -196,12 +207,27 @@ impl Builder {
         self
     }
 
+    /// Keeps the objects in a folder, so that the next sandbox with this folder starts with them. Default: they end with the sandbox. The folder is
+    /// created if it does not exist. One sandbox at a time can use it.
+    ///
+    /// A request that writes is answered after its changes are on the disk: what a client was told survives a crash. Kept are the objects with their
+    /// resource versions, the tokens of service accounts, the administrator's token, and the certificate authority, so that a kubeconfig
+    /// stays valid if the port does. Not kept are the history of the objects, logs of containers, faults and recorded requests: a watch from before
+    /// gets the error 410 and lists again. New resource versions are much larger than those before.
+    ///
+    /// The disk does not wait for a paused clock: use real time. A [seed](Self::seed) or an [epoch](Self::epoch) would repeat UIDs and times, so `build` refuses them.
+    pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data = Some(folder.into());
+        self
+    }
+
     /// Starts the sandbox on the current runtime.
     ///
     /// # Errors
     /// - [`BuildError::NoRuntime`] outside a tokio runtime.
     /// - [`BuildError::Epoch`] if the start time is not representable.
-    /// - [`BuildError::Randomness`] if the system provides no randomness; only without a seed.
+    /// - [`BuildError::Randomness`] if the system provides no randomness.
+    /// - [`BuildError::Data`] if the data folder cannot be used.
     /// - [`BuildError::Start`] if the first objects cannot be created, which is a bug in the sandbox.
     pub fn build(self) -> Result<Sandbox, BuildError> {
         tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
@@ -214,10 +240,21 @@ impl Builder {
         };
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let clock = Clock::new(epoch, seed);
-        let admin_token = match self.seed {
-            Some(_) => clock.uid(),
-            None => secret()?,
+        let mut identity = Identity {
+            admin_token: match self.seed {
+                Some(_) => clock.uid(),
+                None => secret()?,
+            },
+            authority: Authority::new().map_err(|_| BuildError::Randomness)?,
         };
+        let disk = match &self.data {
+            Some(folder) => Some(self.open(folder, &mut identity)?),
+            None => None,
+        };
+        let Identity {
+            admin_token,
+            authority,
+        } = identity;
         let mut tokens = self.tokens;
         tokens.insert(
             admin_token.clone(),
@@ -227,19 +264,30 @@ impl Builder {
                 ..User::default()
             },
         );
-        let store = Store::new(self.history);
+        let (store, issued, is_deep) = match disk {
+            Some((disk, kept)) => (
+                Store::with_disk(self.history, disk, kept.version, kept.objects),
+                kept.tokens,
+                kept.is_deep,
+            ),
+            None => (Store::new(self.history), BTreeMap::new(), false),
+        };
         let registry = Registry::new(crate::builtin::kinds());
         let core = Core::new(
             clock,
             store,
             (
-                Tokens::new(tokens, self.authorization == Mode::Rbac),
+                Tokens::new(tokens, self.authorization == Mode::Rbac, issued),
+                authority,
                 self.authorization,
             ),
             RequestLog::new(self.requests, self.audit),
             (self.cbor, self.controls_over_http),
             registry,
         );
+        if is_deep {
+            core.stack.enlarge();
+        }
         let start = |error: ApiError| BuildError::Start(error.to_string());
         first_objects::create_namespaces(&core).map_err(start)?;
         if self.authorization == Mode::Rbac {
@@ -255,6 +303,20 @@ impl Builder {
             core.spawn(Simulator::new(&core, self.nodes).run());
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
+    }
+
+    /// Opens the data folder.
+    fn open(&self, folder: &Path, identity: &mut Identity) -> Result<(Disk, Contents), BuildError> {
+        let failed = |reason: String| BuildError::Data {
+            folder: folder.into(),
+            reason,
+        };
+        if self.seed.is_some() || self.epoch.is_some() {
+            return Err(failed(
+                "a seed or an epoch would repeat UIDs and times: leave them out".into(),
+            ));
+        }
+        Disk::open(folder, identity).map_err(failed)
     }
 }
 

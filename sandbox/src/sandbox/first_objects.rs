@@ -14,16 +14,24 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
+/// Creates an object, unless the data folder has it.
+fn create(handle: &Handle, resource: &GroupResource, object: Value) -> Result<(), ApiError> {
+    match handle.create(resource, object) {
+        Err(error) if error.reason == "AlreadyExists" => Ok(()),
+        created => created.map(drop),
+    }
+}
+
 /// Creates the namespaces that always exist.
 ///
 /// # Errors
-/// None in a new sandbox.
+/// None.
 pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
     let handle = Handle::new(core, "kube-apiserver");
     for name in NAMESPACES {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        handle.create(&GroupResource::new("", "namespaces"), namespace)?;
+        create(&handle, &GroupResource::new("", "namespaces"), namespace)?;
     }
     Ok(())
 }
@@ -32,7 +40,7 @@ pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
 /// to its own components.
 ///
 /// # Errors
-/// None in a new sandbox.
+/// None.
 pub(super) fn create_roles(core: &Arc<Core>) -> Result<(), ApiError> {
     let paths = |paths: &[&str]| json!([{"verbs": ["get"], "nonResourceURLs": paths}]);
     let own = json!([
@@ -75,7 +83,7 @@ pub(super) fn create_roles(core: &Arc<Core>) -> Result<(), ApiError> {
             json!({"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}});
         let role = json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRole",
             "metadata": metadata, "rules": rules});
-        handle.create(&GroupResource::new(API, "clusterroles"), role)?;
+        create(&handle, &GroupResource::new(API, "clusterroles"), role)?;
         let subjects: Vec<Value> = groups
             .iter()
             .map(|group| json!({"apiGroup": API, "kind": "Group", "name": group}))
@@ -83,7 +91,8 @@ pub(super) fn create_roles(core: &Arc<Core>) -> Result<(), ApiError> {
         let binding = json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRoleBinding",
             "metadata": metadata, "subjects": subjects,
             "roleRef": {"apiGroup": API, "kind": "ClusterRole", "name": name}});
-        handle.create(&GroupResource::new(API, "clusterrolebindings"), binding)?;
+        let bindings = GroupResource::new(API, "clusterrolebindings");
+        create(&handle, &bindings, binding)?;
     }
     Ok(())
 }

@@ -178,11 +178,14 @@ impl Sandbox {
         self.core.log.clear();
     }
 
-    /// Ends every connection and task, and waits for them.
+    /// Ends every connection and task, and waits for them. With a [data folder](Builder::data) every change is on the disk then, and the folder is free for another
+    /// sandbox after the last handle is dropped.
     pub async fn shutdown(&self) {
         self.core.cancel.cancel();
         self.core.tasks.close();
         self.core.tasks.wait().await;
+        // Requests that failed for the disk said so.
+        let _ = self.core.store.flushed().await;
     }
 }
 

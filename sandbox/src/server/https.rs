@@ -2,13 +2,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::{fmt, io};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -18,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client_certificate::client_user;
 use super::serve_connection;
 use crate::authentication::Trust;
+use crate::authority::{AnyError, Authority};
 use crate::core::Core;
 
 /// How a sandbox listens for HTTPS. See [`Sandbox::serve_https_with`](crate::Sandbox::serve_https_with).
@@ -45,7 +42,7 @@ impl fmt::Debug for Certificate {
 }
 
 impl HttpsOptions {
-    /// Listens on `addr`, with a new certificate of a new authority. Port 0 takes a free port.
+    /// Listens on `addr`, with a new certificate of the sandbox's authority. Port 0 takes a free port.
     pub fn new(addr: SocketAddr) -> Self {
         Self {
             addr,
@@ -91,7 +88,7 @@ impl HttpsServer {
 
     pub(crate) async fn start(core: &Arc<Core>, options: &HttpsOptions) -> io::Result<Self> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
-        let (config, ca_pem) = tls(options).map_err(invalid)?;
+        let (config, ca_pem) = tls(&core.authority, options).map_err(invalid)?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind(options.addr).await?;
         let addr = listener.local_addr()?;
@@ -152,10 +149,8 @@ fn trust(stream: &TlsStream<TcpStream>) -> Trust {
     Trust::TokenRequired
 }
 
-type AnyError = Box<dyn std::error::Error + Send + Sync>;
-
 /// The configuration of the listener, and what clients must trust.
-fn tls(options: &HttpsOptions) -> Result<(ServerConfig, String), AnyError> {
+fn tls(authority: &Authority, options: &HttpsOptions) -> Result<(ServerConfig, String), AnyError> {
     let (chain, key, trusted) = match &options.certificate {
         Some(given) => {
             let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&given.chain).collect();
@@ -165,7 +160,7 @@ fn tls(options: &HttpsOptions) -> Result<(ServerConfig, String), AnyError> {
             let trusted = String::from_utf8_lossy(&given.chain).into_owned();
             (chain, key, trusted)
         }
-        None => new_certificate(options.addr)?,
+        None => authority.issue(options.addr)?,
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -193,47 +188,4 @@ fn tls(options: &HttpsOptions) -> Result<(ServerConfig, String), AnyError> {
     let mut config = builder.with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok((config, trusted))
-}
-
-type NewCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>, String);
-
-/// A server certificate for loopback and the address, its key, and its new certificate authority as PEM.
-fn new_certificate(addr: SocketAddr) -> Result<NewCertificate, AnyError> {
-    let mut authority = CertificateParams::new(Vec::new())?;
-    authority
-        .distinguished_name
-        .push(DnType::CommonName, "pilothouse-sandbox-ca");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.key_usages = vec![
-        KeyUsagePurpose::KeyCertSign,
-        KeyUsagePurpose::DigitalSignature,
-    ];
-    let authority_key = KeyPair::generate()?;
-    let authority_certificate = authority.self_signed(&authority_key)?;
-    let issuer = Issuer::new(authority, authority_key);
-
-    let mut names: Vec<String> = [
-        "localhost",
-        "127.0.0.1",
-        "::1",
-        "kubernetes",
-        "kubernetes.default.svc",
-    ]
-    .map(String::from)
-    .into();
-    if !addr.ip().is_unspecified() && !addr.ip().is_loopback() {
-        names.push(addr.ip().to_string());
-    }
-    let mut server = CertificateParams::new(names)?;
-    server
-        .distinguished_name
-        .push(DnType::CommonName, "pilothouse-sandbox");
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    server.use_authority_key_identifier_extension = true;
-    let server_key = KeyPair::generate()?;
-    let server_certificate = server.signed_by(&server_key, &issuer)?;
-
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
-    let chain = vec![server_certificate.der().clone()];
-    Ok((chain, key, authority_certificate.pem()))
 }

@@ -63,6 +63,7 @@ where
     if !is_control && core.faults.cuts(&record) {
         return Err(io::Error::other("injected fault: the client is cut off"));
     }
+    let writes = !parts.method.is_safe();
     let pretty = query.flag("pretty");
     let takes_gzip = compress::is_accepted(&parts.headers);
     let accept = header(&parts.headers, ACCEPT);
@@ -93,6 +94,10 @@ where
         (Ok(_), Route::Other) if is_control => controls::handle(&core, incoming).await,
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
+    };
+    let result = match result {
+        Ok(response) if writes => core.store.flushed().await.map(|()| response),
+        result => result,
     };
     let response = match result {
         Ok(response) => response,

@@ -41,12 +41,13 @@ pub(super) struct Bucket {
 pub(super) type LastChanges = Option<Arc<VecDeque<Change>>>;
 
 impl Bucket {
-    pub(super) fn new() -> Self {
+    /// A bucket with these objects. The history up to `version` is compacted.
+    pub(super) fn with(objects: BTreeMap<Key, Entry>, version: u64) -> Self {
         Self {
             id: BucketId::new(),
-            objects: BTreeMap::new(),
+            compacted: version,
+            objects,
             history: VecDeque::new(),
-            compacted: 0,
             changed: watch::Sender::new(None),
         }
     }

@@ -7,6 +7,9 @@ use tokio::sync::watch;
 
 use super::bucket::{Bucket, BucketId, LastChanges, SavedBucket};
 use super::{Batch, Change, Compacted, Key, Subscription};
+use crate::authentication::Issued;
+use crate::disk::{Disk, Record};
+use crate::error::ApiError;
 use crate::registry::GroupResource;
 use crate::stack;
 
@@ -15,15 +18,32 @@ pub(crate) struct Store {
     state: Mutex<State>,
     version: watch::Sender<u64>,
     history: usize,
+    /// Where changes are kept; `None` for a store that ends with its process.
+    disk: Option<Disk>,
 }
 
 struct State {
     version: u64,
     buckets: BTreeMap<GroupResource, Bucket>,
+    /// The objects that the disk had at the start, of kinds that are not served yet.
+    kept: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+    /// The history up to this resource version is unknown: it is that of an earlier process.
+    unknown: u64,
 }
 
 /// All objects of a moment.
 pub(crate) struct Saved(BTreeMap<GroupResource, SavedBucket>);
+
+impl Saved {
+    fn objects(&self) -> Vec<(GroupResource, Key, Entry)> {
+        let buckets = self.0.iter();
+        let objects = buckets.flat_map(|(resource, bucket)| {
+            let objects = bucket.objects.iter();
+            objects.map(|(key, entry)| (resource.clone(), key.clone(), entry.clone()))
+        });
+        objects.collect()
+    }
+}
 
 /// Its objects may be deeply nested.
 impl Drop for Saved {
@@ -82,20 +102,67 @@ impl Drop for Store {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         let buckets = std::mem::take(&mut state.buckets);
-        stack::large(|| drop(buckets));
+        let kept = std::mem::take(&mut state.kept);
+        stack::large(|| drop((buckets, kept)));
     }
 }
 
 impl Store {
     /// An empty store that keeps `history` changes of each kind.
     pub(crate) fn new(history: usize) -> Arc<Self> {
+        Self::start(history, 0, BTreeMap::new(), None)
+    }
+
+    /// As [`new`](Self::new), with what the disk has. Resource versions count on from `version`. Every change is kept there.
+    pub(crate) fn with_disk(
+        history: usize,
+        disk: Disk,
+        version: u64,
+        objects: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+    ) -> Arc<Self> {
+        Self::start(history, version, objects, Some(disk))
+    }
+
+    fn start(
+        history: usize,
+        unknown: u64,
+        kept: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+        disk: Option<Disk>,
+    ) -> Arc<Self> {
+        let version = unknown.max(1);
         Arc::new(Self {
             state: Mutex::new(State {
-                version: 1,
+                version,
                 buckets: BTreeMap::new(),
+                kept,
+                unknown,
             }),
-            version: watch::Sender::new(1),
+            version: watch::Sender::new(version),
             history: history.max(1),
+            disk,
+        })
+    }
+
+    /// Keeps a token of a service account, if there is a disk.
+    pub(crate) fn keep_token(&self, token: &str, issued: &Issued) {
+        if let Some(disk) = &self.disk {
+            disk.keep(Record::Token(token.into(), issued.clone()));
+        }
+    }
+
+    /// Waits until every change so far is on the disk. Without a disk there is nothing to wait for.
+    ///
+    /// # Errors
+    /// 500 if the disk cannot be written.
+    pub(crate) async fn flushed(&self) -> Result<(), ApiError> {
+        let Some(disk) = &self.disk else {
+            return Ok(());
+        };
+        disk.flushed().await.map_err(|error| {
+            let text = format!(
+                "the sandbox cannot keep this change: its data folder cannot be written: {error}"
+            );
+            ApiError::new(500, "InternalError", text)
         })
     }
 
@@ -114,8 +181,15 @@ impl Store {
     /// Starts to hold a kind, if the store does not hold it already. Returns the bucket of the kind.
     pub(crate) fn open(&self, resource: &GroupResource) -> BucketId {
         let mut state = self.state.lock();
-        let bucket = state.buckets.entry(resource.clone());
-        bucket.or_insert_with(Bucket::new).id
+        let State {
+            buckets,
+            kept,
+            unknown,
+            ..
+        } = &mut *state;
+        let bucket = buckets.entry(resource.clone());
+        let kept = || Bucket::with(kept.remove(resource).unwrap_or_default(), *unknown);
+        bucket.or_insert_with(kept).id
     }
 
     /// Removes a kind with all its objects, if `bucket` is still its bucket. Its watches end after the last change.
@@ -126,6 +200,7 @@ impl Store {
             && let Some(bucket) = state.buckets.remove(resource)
         {
             bucket.end();
+            self.keep(|| Record::Clear(resource.clone()));
         }
     }
 
@@ -144,15 +219,23 @@ impl Store {
     /// readers the history before it is compacted.
     pub(crate) fn restore(&self, saved: &Saved) {
         let mut state = self.state.lock();
-        let State { version, buckets } = &mut *state;
+        let State {
+            version,
+            buckets,
+            kept,
+            ..
+        } = &mut *state;
         *version += 1;
+        kept.clear();
         for (_, bucket) in buckets.extract_if(.., |resource, _| !saved.0.contains_key(resource)) {
             bucket.end();
         }
         for (resource, saved) in &saved.0 {
             let bucket = buckets.entry(resource.clone());
-            bucket.or_insert_with(Bucket::new).restore(saved, *version);
+            let new = || Bucket::with(BTreeMap::new(), 0);
+            bucket.or_insert_with(new).restore(saved, *version);
         }
+        self.keep(|| Record::Replace(saved.objects(), *version));
         self.version.send_replace(*version);
     }
 
@@ -241,9 +324,23 @@ impl Store {
         };
         bucket.record(change, self.history);
         state.version = version;
+        self.keep(|| {
+            let (resource, key) = (commit.resource.clone(), commit.key.clone());
+            match deleted {
+                true => Record::Remove(resource, key, version),
+                false => Record::Put(resource, key, entry.clone()),
+            }
+        });
         // Sent under the lock, so that versions are announced in order.
         self.version.send_replace(version);
         Ok(entry)
+    }
+
+    /// Hands a change to the disk, if there is one. The state must be locked, so that changes come in their order.
+    fn keep(&self, record: impl FnOnce() -> Record) {
+        if let Some(disk) = &self.disk {
+            disk.keep(record());
+        }
     }
 
     /// The position after `version` in the history of a kind. Returns `None` if the store does not hold the kind.

@@ -4,6 +4,7 @@ mod apply;
 mod bodies;
 mod client;
 mod controls;
+mod data;
 mod definitions;
 mod deletion;
 mod faults;

@@ -1,5 +1,6 @@
 //! The program `pilothouse-sandbox`, and the programs for envtest that it links.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream as StdStream};
@@ -7,18 +8,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Request;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ClientConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use super::https::{ask, get};
@@ -131,16 +136,11 @@ async fn the_program_serves_until_it_is_told_to_stop() {
     let addr = running.addr();
     let mode = fs::metadata(&kubeconfig).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let config = fs::read_to_string(&kubeconfig).unwrap();
-    let value = |key: &str| {
-        let (_, rest) = config.split_once(&format!("{key}: ")).unwrap();
-        rest.lines().next().unwrap().to_owned()
-    };
     let ca = STANDARD
-        .decode(value("certificate-authority-data"))
+        .decode(value(&kubeconfig, "certificate-authority-data"))
         .unwrap();
     let path = "/api/v1/namespaces/default?pretty=false";
-    let request = get(path, Some(&value("token")));
+    let request = get(path, Some(&value(&kubeconfig, "token")));
     let (status, namespace) = answer(addr, &client(&ca, None), request).await;
     assert_eq!(
         (status, &namespace["metadata"]["name"]),
@@ -290,4 +290,91 @@ async fn refuses(addr: SocketAddr, config: &Arc<ClientConfig>) -> bool {
     tokio::io::AsyncReadExt::read(&mut stream, &mut byte)
         .await
         .is_err()
+}
+
+/// The value of a key of a kubeconfig.
+fn value(kubeconfig: &Path, key: &str) -> String {
+    let config = fs::read_to_string(kubeconfig).unwrap();
+    let (_, rest) = config.split_once(&format!("{key}: ")).unwrap();
+    rest.lines().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_a_client_was_told_survives_that_the_program_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (kubeconfig, data) = (folder.path().join("config"), folder.path().join("data"));
+    let arguments = [
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let mut told = BTreeSet::new();
+    for round in 0..4 {
+        let mut running = Running::start(Path::new(PROGRAM), &arguments);
+        let addr = running.addr();
+        let ca = STANDARD
+            .decode(value(&kubeconfig, "certificate-authority-data"))
+            .unwrap();
+        let (client, token) = (client(&ca, None), value(&kubeconfig, "token"));
+        let (status, list) = answer(addr, &client, get(maps, Some(&token))).await;
+        assert_eq!(status, 200);
+        let found: BTreeSet<String> = list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|map| map["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(told.is_subset(&found), "{told:?} {found:?}");
+        // Four clients write until the program is gone.
+        let writers: JoinSet<Vec<String>> = (0..4)
+            .map(|writer| {
+                let (client, token) = (client.clone(), token.clone());
+                async move {
+                    let mut told = Vec::new();
+                    for number in 0.. {
+                        let name = format!("m-{round}-{writer}-{number}");
+                        let body = format!(r#"{{"metadata": {{"name": "{name}"}}}}"#);
+                        let request = Request::post(maps)
+                            .header("authorization", format!("Bearer {token}"))
+                            .header("content-type", "application/json")
+                            .body(Full::from(body))
+                            .unwrap();
+                        match write(addr, client.clone(), request).await {
+                            Some(201) => told.push(name),
+                            _ => break,
+                        }
+                    }
+                    told
+                }
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        // Dropping kills it with SIGKILL.
+        drop(running);
+        let written: Vec<String> = writers.join_all().await.concat();
+        assert!(!written.is_empty());
+        told.extend(written);
+    }
+}
+
+/// The status code of the answer, or `None` if the connection breaks.
+async fn write(
+    addr: SocketAddr,
+    config: Arc<ClientConfig>,
+    request: Request<Full<Bytes>>,
+) -> Option<u16> {
+    let stream = TcpStream::connect(addr).await.ok()?;
+    let name = "127.0.0.1".try_into().unwrap();
+    let stream = TlsConnector::from(config)
+        .connect(name, stream)
+        .await
+        .ok()?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await.ok()?;
+    let status = response.status().as_u16();
+    response.into_body().collect().await.ok()?;
+    Some(status)
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, MAPS};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const GADGETS: &str = "/apis/test.dev/v1/namespaces/default/gadgets";
+pub(crate) const GADGETS: &str = "/apis/test.dev/v1/namespaces/default/gadgets";
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -21,12 +21,12 @@ fn definition() -> Value {
     })
 }
 
-async fn define(client: &Client) {
+pub(crate) async fn define(client: &Client) {
     client.post(DEFINITIONS, &definition()).await.object();
     client.until(GADGETS, |answer| answer.code == 200).await;
 }
 
-async fn gadget(client: &Client, name: &str) {
+pub(crate) async fn gadget(client: &Client, name: &str) {
     let gadget = json!({"apiVersion": "test.dev/v1", "kind": "Gadget", "metadata": {"name": name}});
     client.post(GADGETS, &gadget).await.object();
 }

@@ -16,6 +16,8 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
     /// The paths of the program's own routes.
     pub(in crate::operator) routes: Vec<String>,
+    /// The folder that keeps the objects; without it they end with the server.
+    pub(in crate::operator) data: Option<PathBuf>,
     /// The kinds of the operator that the server only stores.
     pub(in crate::operator) only_stored: Vec<String>,
 }
@@ -74,7 +76,13 @@ impl fmt::Display for Banner {
             writeln!(f, "  kubectl explain {singular}.spec")?;
             writeln!(f, "  kubectl get {} --watch", names.plural)?;
         }
-        writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n")
+        match &self.data {
+            None => writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n"),
+            Some(folder) => {
+                let folder = folder.display();
+                writeln!(f, "\nCtrl-C stops it. {folder} keeps its objects.\n")
+            }
+        }
     }
 }
 
@@ -109,6 +117,7 @@ mod tests {
                 example: None,
                 definitions: Vec::new(),
                 routes: vec!["/hook".into()],
+                data: Some("/objects".into()),
                 only_stored: vec!["PodDisruptionBudget".into(), "Node".into()],
             };
             assert!(banner.early().ends_with("export KUBECONFIG=/k-2"));
@@ -120,6 +129,7 @@ mod tests {
                 text.contains("\nNot simulated: PodDisruptionBudget, Node.\n"),
                 "{text}"
             );
+            assert!(text.ends_with("\nCtrl-C stops it. /objects keeps its objects.\n\n"));
             for path in ["metrics", "readyz?verbose", "hook"] {
                 let url = format!(" {expected}://127.0.0.1:2/{path}\n");
                 assert!(text.contains(&url), "{text}");

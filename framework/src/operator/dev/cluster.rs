@@ -10,7 +10,7 @@ use pilothouse_sandbox::{HttpsServer, Sandbox};
 use super::kubeconfig::{self, Kubeconfig};
 use crate::{client::Config, operator::OperatorError, resource::ApiResource};
 
-/// The time limit for the end of the server. Its content is lost with the process anyway.
+/// The time limit for the end of the server. What a client was told is on the disk before, if there is a data folder.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The API server in this process. Clients reach it over HTTPS on loopback.
@@ -24,25 +24,31 @@ pub(in crate::operator) struct DevCluster {
 }
 
 impl DevCluster {
-    /// Starts the server and writes its kubeconfig.
+    /// Starts the server, with the objects in the folder `data` if there is one, and writes its kubeconfig.
     pub(in crate::operator) async fn start(
         operator: &str,
         port: u16,
+        data: Option<&Path>,
     ) -> Result<Self, OperatorError> {
         let cache = kubeconfig::cache(|name| env::var_os(name))?;
-        Self::start_in(&cache, operator, port).await
+        Self::start_in(&cache, operator, port, data).await
     }
 
     /// As [`start`](Self::start), with the kubeconfig in a folder below `cache`.
-    async fn start_in(cache: &Path, operator: &str, port: u16) -> Result<Self, OperatorError> {
+    async fn start_in(
+        cache: &Path,
+        operator: &str,
+        port: u16,
+        data: Option<&Path>,
+    ) -> Result<Self, OperatorError> {
         let failed = |reason| OperatorError::Sandbox { port, reason };
         // The operator and the kubeconfig's user are administrators. A user of `kubectl --as` has only the permissions
         // that roles give.
-        let sandbox = Sandbox::builder()
-            .simulator(true)
-            .rbac(true)
-            .build()
-            .map_err(|error| failed(error.to_string()))?;
+        let mut builder = Sandbox::builder().simulator(true).rbac(true);
+        if let Some(folder) = data {
+            builder = builder.data(folder);
+        }
+        let sandbox = builder.build().map_err(|error| failed(error.to_string()))?;
         let server = sandbox
             .serve_https((Ipv4Addr::LOCALHOST, port).into())
             .await
@@ -86,7 +92,7 @@ impl DevCluster {
         self.config.clone()
     }
 
-    /// Stops the server within 2 s. Its content is lost.
+    /// Stops the server within 2 s.
     pub(in crate::operator) async fn stop(self) {
         let shutdown = self.sandbox.shutdown();
         if tokio::time::timeout(GRACE, shutdown).await.is_err() {
@@ -151,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn the_kubeconfigs_user_has_all_permissions_and_another_user_none() {
         let cache = tempfile::tempdir().unwrap();
-        let cluster = DevCluster::start_in(cache.path(), "website", 0);
+        let cluster = DevCluster::start_in(cache.path(), "website", 0, None);
         let cluster = cluster.await.unwrap();
         assert_eq!(may_list(cluster.config()).await, (true, true));
         let somebody = cluster
@@ -164,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn kinds_that_no_controller_acts_on_are_listed() {
         let cache = tempfile::tempdir().unwrap();
-        let cluster = DevCluster::start_in(cache.path(), "website", 0);
+        let cluster = DevCluster::start_in(cache.path(), "website", 0, None);
         let cluster = cluster.await.unwrap();
         let kinds = [
             ApiResource::of::<Deployment>(),

@@ -74,6 +74,12 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .value_parser(value_parser!(PathBuf))
             .help_heading(CLUSTER)
             .help("Install the definitions and objects of this YAML or JSON file before the start; several times for several files"),
+        Arg::new("data")
+            .long("data")
+            .value_name("FOLDER")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading(CLUSTER)
+            .help("Keep the objects of the API server in this folder for the next start; without it they end with the command"),
     ]);
     let crd = Command::new("crd")
         .arg(check())

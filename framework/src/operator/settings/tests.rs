@@ -282,7 +282,7 @@ fn the_log_filter_can_also_be_set_by_rust_log() {
 fn one_file_serves_all_subcommands() {
     let file = "port: 6443\nkubeconfig: /tmp/k\nimage: x";
     let port = |line| match Start::of(line, &[], file).parse().unwrap().action {
-        CommandAction::Dev { port, .. } => Some(port),
+        CommandAction::Dev { server, .. } => Some(server.port),
         _ => None,
     };
     assert_eq!(
@@ -418,7 +418,7 @@ fn a_required_flag_that_is_set_nowhere_gives_claps_error() {
 
 #[test]
 fn an_unknown_name_is_reported_with_a_suggestion_and_all_names() {
-    let all = "The settings are api-token, context, debug-host, debug-page, image, install, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
+    let all = "The settings are api-token, context, data, debug-host, debug-page, image, install, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
     let table = [
         ("metricsAddress", "did you mean metrics-address? "),
         ("metrics_address", "did you mean metrics-address? "),
