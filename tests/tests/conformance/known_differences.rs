@@ -5,11 +5,6 @@ use crate::comparison::Difference;
 /// Scenario and step, a path in the answer (each by its prefix; `*` is any name), and the reason why the difference stays.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
-        "definitions-refused: selectable field",
-        "",
-        "the sandbox does not offer selectable fields; its answer says so",
-    ),
-    (
         "definitions-refused: conversion",
         "",
         "the sandbox does not offer conversion webhooks; its answer says so",

@@ -12,6 +12,7 @@ mod patches;
 mod protobuf;
 mod refusals;
 mod reviews;
+mod selectable_fields;
 mod status;
 mod subresources;
 mod validation;
@@ -60,6 +61,7 @@ scenarios! {
     "namespaces" => crud::namespaces,
     "lists" => lists::pages,
     "selectors" => lists::selectors,
+    "selectable-fields" => selectable_fields::of_custom_resources,
     "watches" => lists::watches,
     "forms" => forms::of_answers,
     "watch-lists" => watch_lists::beginnings,
