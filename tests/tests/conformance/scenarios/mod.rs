@@ -10,6 +10,7 @@ mod kinds;
 mod lists;
 mod patches;
 mod protobuf;
+mod ratcheting;
 mod refusals;
 mod reviews;
 mod selectable_fields;
@@ -43,6 +44,7 @@ scenarios! {
     "validation" => validation::of_values,
     "pruning" => validation::of_unknown_fields,
     "rules" => validation::of_transitions,
+    "ratcheting" => ratcheting::of_stored_objects,
     "apply-custom" => apply::custom,
     "apply-deployment" => apply::deployment,
     "patches" => patches::deployment,
