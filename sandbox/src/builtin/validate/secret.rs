@@ -47,10 +47,8 @@ fn content(object: &Value, found: &mut Vec<FieldError>) {
             missing("username");
             missing("password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if decoded(at(data, "/ssh-privatekey")).is_empty() {
-                missing("ssh-privatekey");
-            }
+        "kubernetes.io/ssh-auth" if decoded(at(data, "/ssh-privatekey")).is_empty() => {
+            missing("ssh-privatekey");
         }
         "kubernetes.io/tls" => {
             for key in ["tls.crt", "tls.key"] {

@@ -20,7 +20,7 @@ pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldE
         let base = FieldPath::Base(&base);
         let mut wrong = Vec::new();
         validate::validate(schema, default, None, &FieldPath::Root, &mut wrong);
-        errors.extend(wrong.into_iter().map(|error| error.within(&base)));
+        errors.extend(wrong.into_iter().map(|error| error.within(base)));
         list_type::validate(schema, default, &base, errors);
         if errors.len() == before {
             rule_evaluation::validate_part(schema, default, &base, errors);

@@ -211,7 +211,7 @@ fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
         };
     }
     // Booleans and counts that are not set read as their zero value.
-    value(object, field).unwrap_or_else(|| match field {
+    value(object, field).unwrap_or(match field {
         "spec.hostNetwork" | "spec.unschedulable" => Cow::Borrowed("false"),
         "status.successful" | "status.replicas" => Cow::Borrowed("0"),
         _ => Cow::Borrowed(""),
