@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::gadget::{DEFINITIONS, install_definition};
 use crate::run::{Ask, Run};
 
-const VALVES: &str = "conformance.pilothouse.dev/v1/valves";
+const VALVES: &str = "stricter.pilothouse.dev/v1/valves";
 
 pub(crate) async fn of_stored_objects(run: &mut Run) {
     install_definition(run, definition(false)).await;
     let valves = run.path(VALVES);
     let object = |name: &str, spec: Value| {
         json!({
-            "apiVersion": "conformance.pilothouse.dev/v1", "kind": "Valve", "metadata": {"name": name},
+            "apiVersion": "stricter.pilothouse.dev/v1", "kind": "Valve", "metadata": {"name": name},
             "spec": spec,
         })
     };
@@ -118,7 +118,7 @@ pub(crate) async fn of_stored_objects(run: &mut Run) {
 /// Replaces the definition by a stricter one, and waits until `refused` is refused.
 async fn tighten(run: &mut Run, valves: &str, refused: Value) {
     let mut strict = definition(true);
-    let path = format!("{DEFINITIONS}/valves.conformance.pilothouse.dev");
+    let path = format!("{DEFINITIONS}/valves.stricter.pilothouse.dev");
     let current = run.send_unrecorded(Ask::get(&path)).await.body;
     strict["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
     let answer = run.send_unrecorded(Ask::put(&path, strict)).await;
@@ -220,9 +220,9 @@ fn definition(strict: bool) -> Value {
     });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "valves.conformance.pilothouse.dev"},
+        "metadata": {"name": "valves.stricter.pilothouse.dev"},
         "spec": {
-            "group": "conformance.pilothouse.dev", "scope": "Namespaced",
+            "group": "stricter.pilothouse.dev", "scope": "Namespaced",
             "names": {"plural": "valves", "singular": "valve", "kind": "Valve", "listKind": "ValveList"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::gadget::{DEFINITIONS, install_definition};
 use crate::run::{Ask, Run};
 
-const CHIPS: &str = "conformance.pilothouse.dev/v1/chips";
+const CHIPS: &str = "selectable.pilothouse.dev/v1/chips";
 
 pub(crate) async fn of_custom_resources(run: &mut Run) {
     refused(run).await;
     install_definition(run, definition()).await;
     let chips = run.path(CHIPS);
-    let others = run.path("conformance.pilothouse.dev/v2/chips");
+    let others = run.path("selectable.pilothouse.dev/v2/chips");
     for (name, spec) in [
         ("a", json!({"color": "red", "size": 1, "hot": true})),
         (
@@ -21,7 +21,7 @@ pub(crate) async fn of_custom_resources(run: &mut Run) {
         ("c", json!({})),
     ] {
         let chip = json!({
-            "apiVersion": "conformance.pilothouse.dev/v1", "kind": "Chip",
+            "apiVersion": "selectable.pilothouse.dev/v1", "kind": "Chip",
             "metadata": {"name": name}, "spec": spec,
         });
         run.send_unrecorded(Ask::post(&chips, chip)).await;
@@ -137,7 +137,7 @@ async fn watched(run: &mut Run, chips: &str) {
 
 /// Objects that were stored before a field got a default are selected by it.
 async fn defaulted(run: &mut Run, chips: &str) {
-    let path = format!("{DEFINITIONS}/chips.conformance.pilothouse.dev");
+    let path = format!("{DEFINITIONS}/chips.selectable.pilothouse.dev");
     let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/default";
     let patch = json!([{"op": "add", "path": at, "value": 7}]);
     run.send_unrecorded(Ask::json(path, patch)).await;
@@ -149,8 +149,8 @@ async fn defaulted(run: &mut Run, chips: &str) {
 }
 
 async fn described(run: &mut Run) {
-    let path = "/openapi/v3/apis/conformance.pilothouse.dev/v1";
-    let kind = "dev.pilothouse.conformance.v1.Chip";
+    let path = "/openapi/v3/apis/selectable.pilothouse.dev/v1";
+    let kind = "dev.pilothouse.selectable.v1.Chip";
     let document = run
         .until(Ask::get(path), |answer| {
             !answer.body["components"]["schemas"][kind].is_null()
@@ -158,7 +158,7 @@ async fn described(run: &mut Run) {
         .await
         .body;
     let schemas = &document["components"]["schemas"];
-    for name in [kind, "dev.pilothouse.conformance.v1.ChipList"] {
+    for name in [kind, "dev.pilothouse.selectable.v1.ChipList"] {
         let fields = &schemas[name]["x-kubernetes-selectable-fields"];
         run.record(format!("openapi: {name}"), fields.clone());
     }
@@ -192,9 +192,9 @@ fn definition() -> Value {
         |paths: &[&str]| -> Value { paths.iter().map(|path| json!({"jsonPath": path})).collect() };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "chips.conformance.pilothouse.dev"},
+        "metadata": {"name": "chips.selectable.pilothouse.dev"},
         "spec": {
-            "group": "conformance.pilothouse.dev", "scope": "Namespaced",
+            "group": "selectable.pilothouse.dev", "scope": "Namespaced",
             "names": {"plural": "chips", "singular": "chip", "kind": "Chip", "listKind": "ChipList"},
             "versions": [
                 {
