@@ -52,7 +52,7 @@
 //! | --- | --- |
 //! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, `status` and `scale` |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
 //! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
@@ -84,7 +84,7 @@
 //! # What it does not have
 //!
 //! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
-//!   `selectableFields`, the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
+//!   the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.

@@ -159,7 +159,7 @@ fn complete(
         object = ownership::record(core, target, "", options, None, object);
     }
     builtin::complete_object(kind, &mut object, None);
-    let causes = validate::object(kind, "", &object, None);
+    let causes = validate::object(kind, "", &object, None, &mut Vec::new());
     if causes.is_empty() {
         Ok(object)
     } else {

@@ -10,8 +10,10 @@ mod kinds;
 mod lists;
 mod patches;
 mod protobuf;
+mod ratcheting;
 mod refusals;
 mod reviews;
+mod selectable_fields;
 mod status;
 mod subresources;
 mod validation;
@@ -42,6 +44,7 @@ scenarios! {
     "validation" => validation::of_values,
     "pruning" => validation::of_unknown_fields,
     "rules" => validation::of_transitions,
+    "ratcheting" => ratcheting::of_stored_objects,
     "apply-custom" => apply::custom,
     "apply-deployment" => apply::deployment,
     "patches" => patches::deployment,
@@ -60,6 +63,7 @@ scenarios! {
     "namespaces" => crud::namespaces,
     "lists" => lists::pages,
     "selectors" => lists::selectors,
+    "selectable-fields" => selectable_fields::of_custom_resources,
     "watches" => lists::watches,
     "forms" => forms::of_answers,
     "watch-lists" => watch_lists::beginnings,
