@@ -47,10 +47,6 @@ fn create_known(
     options: &WriteOptions,
     owned: bool,
 ) -> Result<Value, ApiError> {
-    if !meta::resource_version(&object).is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::new(500, "", message));
-    }
     if let Some(namespace) = &target.namespace {
         namespace_accepts(core, target, &object, namespace)?;
     }
@@ -74,6 +70,11 @@ fn create_known(
                 return Err(name_conflict(core, target, &name));
             }
             return Ok(new);
+        }
+        // A real server's storage refuses this: after validation, and not in a dry run, which stores nothing.
+        if !meta::resource_version(&new).is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::new(500, "", message));
         }
         let committed = core.store.commit(Commit {
             resource: &target.storage(),

@@ -36,6 +36,25 @@ pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Creates the Service `kubernetes` for a listener at `port`, as a server does that begins to serve. The Service of an earlier
+/// listener stays. It has no Endpoints: the listener is often a loopback address, and Endpoints may not have one.
+///
+/// # Errors
+/// If the namespace `default` is gone.
+pub(super) fn publish_service(core: &Arc<Core>, port: u16) -> Result<(), ApiError> {
+    let service = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"namespace": "default", "name": "kubernetes",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}});
+    let created =
+        Handle::new(core, "kube-apiserver").create(&GroupResource::new("", "services"), service);
+    match created {
+        Err(error) if error.reason != "AlreadyExists" => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Creates the roles that discovery needs, and the administrator's role. The many other roles of a real server belong
 /// to its own components.
 ///

@@ -9,6 +9,7 @@ use tokio::io::DuplexStream;
 use tokio_util::sync::DropGuard;
 
 use super::builder::Builder;
+use super::first_objects;
 use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
@@ -117,12 +118,16 @@ impl Sandbox {
         self.serve_https_with(&HttpsOptions::new(addr)).await
     }
 
-    /// Listens for HTTPS as `options` say.
+    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`, without Endpoints.
     ///
     /// # Errors
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
-        HttpsServer::start(&self.core, options).await
+        let server = HttpsServer::start(&self.core, options).await?;
+        if let Err(error) = first_objects::publish_service(&self.core, server.addr().port()) {
+            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes");
+        }
+        Ok(server)
     }
 
     /// A kubeconfig for `server` as YAML, with the certificate authority, the administrator's token and the context
