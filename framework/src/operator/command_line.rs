@@ -9,6 +9,7 @@ use super::{
         CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE,
         ServingFlags, Settings, command, container_arguments, error, print,
     },
+    version,
 };
 use crate::{client::KubeconfigOptions, server::Address};
 
@@ -40,7 +41,7 @@ pub(super) enum CommandAction {
     Rbac(RolesOptions),
     /// Prints everything that the operator needs in a cluster.
     Manifests(ManifestsOptions),
-    /// Prints this text: the settings, or shell completions.
+    /// Prints this text: the settings, the versions, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
     Own {
@@ -123,6 +124,10 @@ impl CommandLine {
                     name: own.to_owned(),
                     kubeconfig: kubeconfig(matches),
                 }
+            }
+            Some("version") => {
+                let version = version::text(defaults.version.as_deref());
+                CommandAction::Print(format!("{name} {version}\n"))
             }
             Some("completions") => {
                 let shell = matches.get_one::<Shell>("shell");
@@ -377,18 +382,26 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_for_the_version_exists_if_the_program_has_a_version() {
+    fn the_command_and_the_flag_for_the_version_print_the_same() {
         let mut defaults = Defaults::default();
-        let run = |defaults: &Defaults| {
-            let line = ["website", "--version"];
-            let parsed = CommandLine::parse::<NoFlags>("website", defaults, line, &|_| None);
-            let error = parsed.unwrap_err();
-            (error.exit_code(), error.to_string())
-        };
-        let (code, text) = run(&defaults);
-        assert_eq!(code, 2, "{text}");
-        defaults.version = Some("1.2.3".into());
-        assert_eq!(run(&defaults), (0, "website 1.2.3\n".into()));
+        for (version, first) in [
+            (None, "website without a version"),
+            (Some("1.2.3"), "website 1.2.3"),
+        ] {
+            defaults.version = version.map(str::to_owned);
+            let parse = |argument: &str| {
+                let line = ["website", argument];
+                CommandLine::parse::<NoFlags>("website", &defaults, line, &|_| None)
+            };
+            let Ok(CommandAction::Print(text)) = parse("version").map(|line| line.action) else {
+                panic!("the command prints something else");
+            };
+            assert_eq!(text.lines().next(), Some(first));
+            assert!(text.contains("\npilothouse "), "{text}");
+            assert!(text.contains("\nKubernetes 1."), "{text}");
+            let flag = parse("--version").unwrap_err();
+            assert_eq!((flag.exit_code(), flag.to_string()), (0, text));
+        }
         command::<NoFlags>("website", &defaults).debug_assert();
     }
 
