@@ -5,13 +5,14 @@ use clap_complete::Shell;
 
 use super::{
     logs::{Filter, LogFormat},
+    output::Output,
     settings::{
-        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE,
+        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT,
         ServingFlags, Settings, command, container_arguments, error, print,
     },
     version,
 };
-use crate::{client::KubeconfigOptions, server::Address};
+use crate::{client::KubeconfigOptions, manifests::Chart, server::Address};
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ pub(super) struct ManifestsOptions {
     pub(super) image: String,
     pub(super) replicas: i32,
     pub(super) service_monitor: bool,
+    pub(super) output: Output,
     /// The arguments of the container.
     pub(super) args: Vec<String>,
 }
@@ -191,18 +193,82 @@ impl ManifestsOptions {
                 )));
             }
         }
+        let output = output(operator, matches)?;
+        let given: BTreeSet<String> = matches
+            .get_many::<String>("namespace")
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        match output {
+            Output::Helm(_) if given != run.namespaces => {
+                let problem =
+                    "the namespaces are values of the chart: write --namespace before `--`";
+                return Err(error(problem.into()));
+            }
+            Output::Kustomize(_) if service_monitor => {
+                let problem = "--service-monitor has no effect with --output kustomize, which has it as a component: remove the flag";
+                return Err(error(problem.into()));
+            }
+            Output::Helm(_) if matches.contains_id(OPERATOR_NAMESPACE) => {
+                let problem = "--operator-namespace has no effect with --output helm: `helm install --namespace` decides; remove the flag";
+                return Err(error(problem.into()));
+            }
+            _ => {}
+        }
+        let namespace = match output {
+            Output::Helm(_) => Chart::NAMESPACE.to_owned(),
+            _ => operator_namespace(operator, matches),
+        };
         Ok(Self {
+            output,
             image: image.to_owned(),
             replicas,
             service_monitor,
             args,
             roles: RolesOptions {
-                namespace: operator_namespace(operator, matches),
+                namespace,
                 installs: false,
                 check: check(matches),
                 run,
             },
         })
+    }
+}
+
+/// The form of the output. A folder is written, unless it is named by `--check`.
+fn output(operator: &str, matches: &ArgMatches) -> Result<Output, clap::Error> {
+    let given = matches.get_many::<String>(OUTPUT).into_iter().flatten();
+    let given: Vec<&str> = given.map(String::as_str).collect();
+    let checked = check(matches);
+    let (format, folder) = match *given {
+        [] | ["yaml"] => return Ok(Output::Yaml),
+        [format] => (format, None),
+        [format, folder, ..] => (format, Some(PathBuf::from(folder))),
+    };
+    if format == "yaml" {
+        let problem = "--output yaml writes no folder: send the output to a file, `> FILE`";
+        return Err(error(problem.into()));
+    }
+    let folder = match (folder, checked) {
+        (Some(folder), None) | (None, Some(folder)) => folder,
+        (Some(_), Some(_)) => {
+            return Err(error(format!(
+                "a folder is either written or compared: write `--output {format} --check DIR` to compare"
+            )));
+        }
+        (None, None) => {
+            return Err(error(format!(
+                "--output {format} needs a folder: `{operator} manifests --image … --output {format} deploy/{format}`"
+            )));
+        }
+    };
+    match format {
+        "kustomize" => Ok(Output::Kustomize(folder)),
+        "helm" => Ok(Output::Helm(folder)),
+        other => Err(error(format!(
+            "--output has no format `{other}`: write yaml, kustomize or helm"
+        ))),
     }
 }
 

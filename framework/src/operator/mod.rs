@@ -65,6 +65,7 @@
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
 //! | `version.rs` | the command `version` |
+//! | `output/` | folders of generated files |
 //! | `work_tasks.rs` | the tasks of the work by name, for the error of a stop that takes too long |
 //! | `subcommands.rs` | subcommands of the program's own, and [`CommandSetup`] |
 //! | `route.rs`, `own_checks.rs` | [`Route`] and health checks of the program's own |
@@ -91,6 +92,7 @@ mod logs;
 mod main;
 mod manifests;
 mod operator;
+mod output;
 mod own_checks;
 mod printed;
 mod rbac;

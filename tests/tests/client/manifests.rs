@@ -81,4 +81,53 @@ fn a_real_api_server_accepts_what_manifests_prints_and_changes_nothing_of_it() {
         assert_eq!(kubectl(&again, Some(&file)).lines().count(), objects);
         assert_eq!(kubectl(&["diff", "--server-side"], Some(&file)), "");
     }
+    // The namespace of the pods exists now.
+    let deploy = folder.path().join("deploy");
+    let line = "manifests --image example.com/pages:1 --output kustomize";
+    let written = Command::new(env!("CARGO_BIN_EXE_pages"))
+        .args(line.split_whitespace())
+        .arg(&deploy)
+        .status();
+    assert!(written.unwrap().success());
+    // Not the overlay for monitoring: the server has no definition of a ServiceMonitor.
+    for place in ["base", "overlays/one-namespace"] {
+        let place = deploy.join(place);
+        let arguments = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--dry-run=server",
+        ];
+        let place = ["--validate=strict", "-k", place.to_str().unwrap()];
+        let applied = kubectl(&[&arguments[..], &place].concat(), None);
+        assert!(
+            applied.contains("deployment.apps/pages serverside-applied"),
+            "{applied}"
+        );
+    }
+    let Some(helm) = std::env::var_os("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let chart = folder.path().join("chart");
+    let line = "manifests --image example.com/pages:1 --replicas 2 --output helm";
+    let written = Command::new(env!("CARGO_BIN_EXE_pages"))
+        .args(line.split_whitespace())
+        .arg(&chart)
+        .status();
+    assert!(written.unwrap().success());
+    let mut template = Command::new(helm);
+    template.args(["template", "pages", "--namespace", "pages-system"]);
+    std::fs::write(&file, succeeded(template.arg(&chart))).unwrap();
+    let arguments = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--dry-run=server",
+        "--validate=strict",
+    ];
+    let applied = kubectl(&arguments, Some(&file));
+    assert!(
+        applied.contains("deployment.apps/pages serverside-applied"),
+        "{applied}"
+    );
 }

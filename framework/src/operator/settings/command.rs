@@ -187,7 +187,7 @@ fn check() -> Arg {
         .long(CHECK)
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
-        .help("Print nothing, but fail and show the difference if this file has another content")
+        .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
 }
 
 /// The names of the flags for the connection to a cluster.
