@@ -296,7 +296,7 @@ a:
 {{- if $.Values.v }}
   new: {{ $.Release.Namespace | quote }}
 {{- end }}
-same: '{{ \"{{\" }} y }}'
+same: \"{{ \"{{\" }} y }}\"
 ";
         assert_eq!(text.text().unwrap(), expected);
     }
@@ -304,18 +304,18 @@ same: '{{ \"{{\" }} y }}'
     #[test]
     fn values_of_the_chart_take_the_place_of_keys() {
         let mut node =
-            Node::Plain(json!({"list": [{"x": 1, "y": "pilothouse-each-namespace."}, 2]}));
+            Node::Plain(json!({"list": [{"x": 1, "z": "pilothouse-each-namespace."}, 2]}));
         *node.child("list").items()[0].child("x") = Node::Field("x".into());
-        *node.child("n") = Node::Expression("$.Values.n".into());
+        *node.child("size") = Node::Expression("$.Values.n".into());
         let expected = "\
 list:
 -
 {{- with $.Values.x }}
   x: {{- toYaml . | nindent 4 }}
 {{- end }}
-  y: {{ $namespace }}.
+  z: {{ $namespace }}.
 - 2
-n: {{ $.Values.n }}
+size: {{ $.Values.n }}
 ";
         assert_eq!(node.text().unwrap(), expected);
     }
