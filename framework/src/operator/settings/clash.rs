@@ -199,6 +199,7 @@ mod tests {
             "rbac",
             "manifests",
             "completions",
+            "version",
             "help",
         ] {
             let text = of(vec![command(name)]).unwrap_or_default();

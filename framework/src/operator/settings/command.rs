@@ -12,7 +12,7 @@ use super::{
     Defaults, election, manifests,
     serving::{self, ENDPOINTS, parse_metrics_address},
 };
-use crate::operator::logs;
+use crate::operator::{logs, version};
 
 /// The default address of metrics and health.
 const METRICS_ADDRESS: &str = ":8080";
@@ -54,7 +54,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     let about = format!("The operator {name}.");
     let command = Command::new(name.to_owned())
         // Without a version clap adds no flag.
-        .version(Resettable::from(version::<F>(defaults).map(Str::from)))
+        .version(Resettable::from(version_flag::<F>(defaults).map(Str::from)))
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .args(cluster());
@@ -134,6 +134,10 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .subcommand(rbac)
         .subcommand(manifests)
         .subcommand(completions)
+        .subcommand(
+            Command::new("version")
+                .about("Print the versions of the program, of the framework and of Kubernetes"),
+        )
         .subcommands(defaults.subcommands.iter().cloned().map(|own| {
             // Commands below it have them, too.
             own.args(cluster().map(|arg| arg.global(true)))
@@ -147,15 +151,15 @@ pub(super) fn takes_settings(command: &Command) -> bool {
     args.any(|arg| arg.get_id() == "print-settings")
 }
 
-/// The version that `--version` prints. `None` if the program has none, or if its own flags use the name.
-fn version<F: Args>(defaults: &Defaults) -> Option<String> {
+/// The text of `--version`. `None` if the program's own flags use the name.
+fn version_flag<F: Args>(defaults: &Defaults) -> Option<String> {
     let own = F::augment_args(Command::new(""));
     let is_taken = own.get_arguments().any(|arg| {
         arg.get_id() == "version"
             || arg.get_long() == Some("version")
             || arg.get_short() == Some('V')
     });
-    defaults.version.clone().filter(|_| !is_taken)
+    (!is_taken).then(|| version::text(defaults.version.as_deref()))
 }
 
 /// Adds the user's flags under their own heading, unless they set one themselves.
@@ -189,7 +193,7 @@ fn check() -> Arg {
         .long(CHECK)
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
-        .help("Print nothing, but fail and show the difference if this file has another content")
+        .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
 }
 
 /// The names of the flags for the connection to a cluster.

@@ -8,12 +8,24 @@ use super::{
     setting::{Setting, error},
 };
 
+/// The flag for the form of the output.
+pub(in crate::operator) const OUTPUT: &str = "output";
+
 /// A heading in the help.
 const MANIFESTS: &str = "Manifests";
 
 /// The flags of `manifests` beside the settings of `run`.
-pub(super) fn args() -> [Arg; 4] {
+pub(super) fn args() -> [Arg; 5] {
     [
+        Arg::new(OUTPUT)
+            .long(OUTPUT)
+            .value_names(["FORMAT", "DIR"])
+            .num_args(1..=2)
+            .help_heading(MANIFESTS)
+            .help(
+                "Write a folder instead: `kustomize DIR` for a base with overlays, `helm DIR` for a chart; \
+                 with --check DIR, only compare it [default: yaml]",
+            ),
         Arg::new("image")
             .long("image")
             .value_name("NAME")
