@@ -2,6 +2,7 @@
 
 mod attributes;
 pub mod interface;
+pub mod kubectl;
 pub mod layers;
 pub mod real;
 pub mod soak;
