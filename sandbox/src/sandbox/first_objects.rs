@@ -28,6 +28,32 @@ pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Creates the priority classes that always exist.
+///
+/// # Errors
+/// None in a new sandbox.
+pub(super) fn create_priority_classes(core: &Arc<Core>) -> Result<(), ApiError> {
+    const API: &str = "scheduling.k8s.io";
+    let handle = Handle::new(core, "kube-apiserver");
+    for (name, value, description) in [
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "For Pods that the cluster needs, on any node",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "For Pods that their node needs",
+        ),
+    ] {
+        let class = json!({"apiVersion": format!("{API}/v1"), "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "description": description});
+        handle.create(&GroupResource::new(API, "priorityclasses"), class)?;
+    }
+    Ok(())
+}
+
 /// Creates the roles that discovery needs, and the administrator's role. The many other roles of a real server belong
 /// to its own components.
 ///

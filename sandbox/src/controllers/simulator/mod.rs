@@ -4,6 +4,8 @@
 //! It simulates the following, and nothing else:
 //!
 //! - A node `sandbox` exists and is ready, and as many others as [`Builder::nodes`](crate::Builder::nodes) asks for.
+//! - Each namespace has the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`, whose text is empty as long as there is no HTTPS
+//!   listener. Pods get a service account and the volume with its token (`api/admission`).
 //! - A Deployment creates ReplicaSets with the label `pod-template-hash`. It rolls over to a new one when its template
 //!   changes (`RollingUpdate` with both bounds, or `Recreate`), scales, keeps `revisionHistoryLimit` old ones, and
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
@@ -54,6 +56,7 @@
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
 //! | `load_balancer.rs` | Services |
+//! | `namespace_defaults.rs` | what each namespace has |
 //! | `volumes.rs` | PersistentVolumeClaims |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
@@ -67,6 +70,7 @@ mod history;
 mod job;
 mod kubelet;
 mod load_balancer;
+mod namespace_defaults;
 mod node;
 mod node_lifecycle;
 mod object;

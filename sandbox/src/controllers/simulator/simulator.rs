@@ -8,14 +8,15 @@ use tokio::time::Instant;
 use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
+use super::namespace_defaults::{accounts, config_maps, namespaces};
 use super::node;
 use super::object::{
     claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
     replication_controllers, resource_of, services, stateful_sets,
 };
 use super::{
-    MANAGER, cron_job, daemon_set, deployment, load_balancer, node_lifecycle, replica_set,
-    scheduler, stateful_set, volumes,
+    MANAGER, cron_job, daemon_set, deployment, load_balancer, namespace_defaults, node_lifecycle,
+    replica_set, scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
@@ -66,7 +67,7 @@ impl Simulator {
     /// The kinds whose changes are a reason to look at an object.
     fn followed() -> Vec<GroupResource> {
         let mut followed = Self::kinds();
-        followed.extend([events(), nodes()]);
+        followed.extend([events(), nodes(), namespaces(), accounts(), config_maps()]);
         followed
     }
 
@@ -91,6 +92,8 @@ impl Simulator {
     pub(crate) async fn run(mut self) {
         node::create(&self.handle, self.nodes);
         let mut rules = self.handle.core().containers.rules.changes();
+        let core = self.handle.core().clone();
+        let mut authority = core.authority.subscribe();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
             let wake = async move {
@@ -109,6 +112,7 @@ impl Simulator {
                     self.enqueue_all(&nodes());
                     self.enqueue_all(&pods());
                 }
+                _ = authority.changed() => self.enqueue_all(&namespaces()),
                 () = wake => self.enqueue_due(),
             }
             while let Some(item) = self.queue.pop_front() {
@@ -133,6 +137,7 @@ impl Simulator {
                     } else if resource == nodes() {
                         self.enqueue_for_nodes();
                     }
+                    self.enqueue_namespace_of(&resource, &object);
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Gone { resource, object } => {
@@ -154,6 +159,7 @@ impl Simulator {
                     if resource == nodes() {
                         self.enqueue_for_nodes();
                     }
+                    self.enqueue_namespace_of(&resource, &object);
                     self.cancel(&ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Kinds => {}
@@ -187,6 +193,17 @@ impl Simulator {
             if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
                 self.enqueue(ObjectKey::of(pods(), &pod));
             }
+        }
+    }
+
+    /// Enqueues the namespace of an object that it always has.
+    fn enqueue_namespace_of(&mut self, resource: &GroupResource, object: &Value) {
+        if namespace_defaults::is_default(resource, object) {
+            self.enqueue(ObjectKey {
+                resource: namespaces(),
+                namespace: String::new(),
+                name: meta::text(object, "namespace").to_owned(),
+            });
         }
     }
 
@@ -259,6 +276,7 @@ impl Simulator {
         ) {
             ("", "pods") => self.reconcile_pod(&object),
             ("", "nodes") => node_lifecycle::reconcile(handle, &object),
+            ("", "namespaces") => namespace_defaults::reconcile(handle, &object),
             ("", "services") => load_balancer::balance(handle, &object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
