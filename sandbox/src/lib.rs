@@ -101,7 +101,7 @@
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
 //!   are bound, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
-//!   `kube-root-ca.crt`. It has no endpoints, init containers, probes and PersistentVolumes, counts no resources of nodes, and
+//!   `kube-root-ca.crt`. Services have endpoints, and disruption budgets are counted. It has no init containers, probes and PersistentVolumes, counts no resources of nodes, and
 //!   controllers adopt no Pods.
 //!
 //! # Authentication and authorization

@@ -48,7 +48,7 @@ pub(crate) use admission::create_default_account;
 pub(crate) use bind::bind;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
-pub(crate) use evict::evict;
+pub(crate) use evict::{evict, set_disruption_condition};
 pub(crate) use handle::Handle;
 pub(crate) use identity::{identify, named};
 pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};

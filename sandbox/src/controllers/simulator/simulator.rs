@@ -14,9 +14,10 @@ use super::object::{
     claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
     replication_controllers, resource_of, services, stateful_sets,
 };
+use super::selected::Selected;
 use super::{
-    MANAGER, cron_job, daemon_set, deployment, load_balancer, namespace_defaults, node_lifecycle,
-    replica_set, scheduler, stateful_set, volumes,
+    MANAGER, cron_job, daemon_set, deployment, disruption, endpoints, load_balancer,
+    namespace_defaults, node_lifecycle, replica_set, scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
@@ -37,6 +38,7 @@ pub(crate) struct Simulator {
     nodes: u32,
     kubelet: Kubelet,
     jobs: Jobs,
+    selected: Selected,
 }
 
 /// An object to reconcile: its kind, namespace and name.
@@ -61,12 +63,14 @@ impl Simulator {
             pods(),
             claims(),
             services(),
+            disruption::budgets(),
         ]
     }
 
     /// The kinds whose changes are a reason to look at an object.
     fn followed() -> Vec<GroupResource> {
         let mut followed = Self::kinds();
+        followed.extend([endpoints::endpoints(), endpoints::slices()]);
         followed.extend([events(), nodes(), namespaces(), accounts(), config_maps()]);
         followed
     }
@@ -85,6 +89,7 @@ impl Simulator {
             nodes,
             kubelet: Kubelet::default(),
             jobs: Jobs::default(),
+            selected: Selected::default(),
         }
     }
 
@@ -132,6 +137,7 @@ impl Simulator {
             match event {
                 FeedEvent::Put { resource, object } => {
                     self.enqueue_owner(&object);
+                    self.enqueue_selecting(&resource, &object, false);
                     if resource == claims() {
                         self.enqueue_users(&object);
                     } else if resource == nodes() {
@@ -149,6 +155,10 @@ impl Simulator {
                         self.enqueue_owner(&set);
                     }
                     let uid = meta::uid(&object);
+                    self.enqueue_selecting(&resource, &object, true);
+                    if resource == services() {
+                        endpoints::forget(&self.handle, &object);
+                    }
                     if resource == pods() {
                         self.handle.core().containers.forget(uid);
                         self.kubelet.forget(uid);
@@ -193,6 +203,24 @@ impl Simulator {
             if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
                 self.enqueue(ObjectKey::of(pods(), &pod));
             }
+        }
+    }
+
+    /// Enqueues what selects a changed Pod, and the Service of changed endpoints.
+    fn enqueue_selecting(&mut self, resource: &GroupResource, object: &Value, gone: bool) {
+        let found = if *resource == pods() {
+            self.selected.by(&self.handle, object, gone)
+        } else if [endpoints::endpoints(), endpoints::slices()].contains(resource) {
+            vec![(services(), endpoints::service_of(object).to_owned())]
+        } else {
+            return;
+        };
+        for (resource, name) in found {
+            self.enqueue(ObjectKey {
+                resource,
+                namespace: meta::text(object, "namespace").to_owned(),
+                name,
+            });
         }
     }
 
@@ -277,7 +305,11 @@ impl Simulator {
             ("", "pods") => self.reconcile_pod(&object),
             ("", "nodes") => node_lifecycle::reconcile(handle, &object),
             ("", "namespaces") => namespace_defaults::reconcile(handle, &object),
-            ("", "services") => load_balancer::balance(handle, &object),
+            ("", "services") => {
+                endpoints::reconcile(handle, &object);
+                load_balancer::balance(handle, &object)
+            }
+            ("policy", "poddisruptionbudgets") => disruption::reconcile(handle, &object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
