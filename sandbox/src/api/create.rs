@@ -1,7 +1,9 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::{Target, WriteOptions, Written, identify, ownership, stamp, strategy, validate};
+use super::{
+    Target, WriteOptions, Written, admission, identify, ownership, stamp, strategy, validate,
+};
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
@@ -59,7 +61,10 @@ fn create_known(
         if generated {
             generate_name(core, &mut new);
         }
-        let new = complete(core, target, new, options, owned)?;
+        // Admission knows no generated name yet.
+        let shown = if generated { "generateName" } else { "name" };
+        let shown = meta::text(&object, shown);
+        let new = complete(core, target, new, shown, options, owned)?;
         let name = meta::name(&new).to_owned();
         if options.dry_run {
             if core
@@ -123,11 +128,12 @@ fn generate_name(core: &Core, object: &mut Value) {
     meta::set(object, "name", name);
 }
 
-/// Adds to a new object what the server sets before it stores the object.
+/// Adds to a new object what the server sets before it stores the object. `shown` is the name in the error of admission.
 fn complete(
     core: &Core,
     target: &Target,
     mut object: Value,
+    shown: &str,
     options: &WriteOptions,
     owned: bool,
 ) -> Result<Value, ApiError> {
@@ -159,6 +165,8 @@ fn complete(
     if !owned {
         object = ownership::record(core, target, "", options, None, object);
     }
+    admission::admit_new(core, target, &mut object)
+        .map_err(|why| ApiError::forbidden(&target.resource(), shown, &why))?;
     builtin::complete_object(kind, &mut object, None);
     let causes = validate::object(kind, "", &object, None, &mut Vec::new());
     if causes.is_empty() {

@@ -2,7 +2,8 @@ use serde_json::Value;
 
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, create, identify, named, ownership, stamp, strategy, validate,
+    Target, WriteOptions, Written, admission, create, identify, named, ownership, stamp, strategy,
+    validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -143,6 +144,11 @@ pub(crate) fn update(
         };
         same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
+        if subresource.is_empty() {
+            admission::admit_change(core, target, &current, &mut new).map_err(|why| {
+                ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
+            })?;
+        }
         let now = core.clock.timestamp();
         let prepared = prepare(
             target,

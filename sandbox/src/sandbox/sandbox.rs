@@ -64,14 +64,14 @@ impl Sandbox {
     }
 
     /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
-    /// They are the kinds with a status that nothing in the sandbox writes, such as PodDisruptionBudget, and without the
+    /// They are the kinds with a status that nothing in the sandbox writes, such as HorizontalPodAutoscaler, and without the
     /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
-    /// assert!(sandbox.only_stores("policy", "PodDisruptionBudget"));
+    /// assert!(sandbox.only_stores("autoscaling", "HorizontalPodAutoscaler"));
     /// assert!(!sandbox.only_stores("apps", "Deployment"));
     /// // No controller acts on a ConfigMap.
     /// assert!(!sandbox.only_stores("", "ConfigMap"));

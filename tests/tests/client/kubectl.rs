@@ -175,6 +175,9 @@ async fn kubectl_creates_objects() {
         }
         let (code, token, errors) = kubectl.run(&["create", "token", "a"]).await;
         assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
+        // Only with the simulator a namespace has an account of its own.
+        let (_, _, errors) = kubectl.run(&["create", "token", "default"]).await;
+        assert!(errors.contains("\"default\" not found"), "{errors}");
         let (code, _, errors) = kubectl.run(&["create", "namespace", "a"]).await;
         assert_eq!(code, Some(1));
         assert!(
@@ -225,6 +228,11 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     events(kubectl, target, &pods.get("web").await.unwrap()).await;
     let namespace = target.namespace.as_str();
     let ok = |output: &str| (Some(0), output.to_owned(), String::new());
+
+    let (code, token, errors) = kubectl
+        .run(&["-n", namespace, "create", "token", "default"])
+        .await;
+    assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
 
     target.write_log("web", "one\ntwo\n");
     let all = kubectl.run(&["-n", namespace, "logs", "web"]).await;

@@ -1,5 +1,6 @@
 //! The scenarios that both servers run.
 
+mod admission;
 mod apply;
 mod crud;
 mod definitions;
@@ -89,6 +90,8 @@ scenarios! {
     "patches-custom" => patches::custom,
     "status" => status::subresources,
     "pods" => subresources::pods,
+    "admission" => admission::of_pods,
+    "admission-of-claims" => admission::of_claims,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
     "token-reviews" => reviews::of_tokens,
