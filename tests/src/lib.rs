@@ -3,5 +3,6 @@
 mod attributes;
 pub mod interface;
 pub mod layers;
+pub mod prometheus;
 pub mod real;
 pub mod soak;

@@ -25,8 +25,12 @@
 //! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
 //! | `endpoint.rs` | where metrics and health are served |
 //! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `alerts.rs` | the alerts, for Prometheus and for the Prometheus operator |
+//! | `dashboard.rs` | the dashboard for Grafana |
 //! | `manifests.rs` | [`Manifests`]: all objects |
 
+mod alerts;
+mod dashboard;
 mod deployment;
 mod endpoint;
 mod installation;
@@ -34,6 +38,8 @@ mod manifests;
 mod network;
 mod roles;
 
+pub(crate) use alerts::{prometheus_rule, rules};
+pub(crate) use dashboard::dashboard;
 pub(crate) use endpoint::Endpoint;
 pub use installation::{Installation, InvalidName};
 pub use manifests::Manifests;

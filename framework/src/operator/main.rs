@@ -85,6 +85,12 @@ impl Operator {
                 let check = options.roles.check.take();
                 deliver(&self.manifests_as_yaml(options)?, check.as_deref())
             }
+            CommandAction::Alerts { format, check } => {
+                deliver(&self.alerts_as_yaml(format)?, check.as_deref())
+            }
+            CommandAction::Dashboard { check } => {
+                deliver(&self.dashboard_as_json()?, check.as_deref())
+            }
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
                 kubeconfig,

@@ -55,6 +55,9 @@ impl Operator {
         if options.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
         }
+        if options.prometheus_rule {
+            manifests = manifests.with_prometheus_rule();
+        }
         for change in changes {
             change(&mut manifests);
         }
