@@ -4,5 +4,6 @@ mod attributes;
 pub mod interface;
 pub mod kubectl;
 pub mod layers;
+pub mod prometheus;
 pub mod real;
 pub mod soak;

@@ -123,7 +123,9 @@ fn kustomize_builds_what_manifests_prints() {
             objects(&succeeded(place, &command.output().unwrap()))
         };
         assert_same("base", &build("base"), &plain(&format!("{flags} {more}")));
-        let monitored = plain(&format!("{flags} --service-monitor {more}"));
+        let monitored = plain(&format!(
+            "{flags} --service-monitor --prometheus-rule {more}"
+        ));
         assert_same("monitoring", &build("overlays/monitoring"), &monitored);
 
         // The pod reads its namespace from a variable instead of a flag, because a kustomization may change it.
@@ -185,7 +187,7 @@ fn a_chart_makes_what_manifests_prints() {
         ("replicas=1", ""),
         (
             "replicas=3,monitoring.enabled=true",
-            "--replicas 3 --service-monitor",
+            "--replicas 3 --service-monitor --prometheus-rule",
         ),
         ("namespaces={blue,green}", "--namespace blue,green"),
         (

@@ -5,10 +5,11 @@ use clap_complete::Shell;
 
 use super::{
     logs::{Filter, LogFormat},
+    monitoring::AlertsFormat,
     output::Output,
     settings::{
         CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT,
-        ServingFlags, Settings, command, container_arguments, error, print,
+        PROMETHEUS_RULE, ServingFlags, Settings, command, container_arguments, error, print,
     },
     version,
 };
@@ -50,6 +51,13 @@ pub(super) enum CommandAction {
     Rbac(RolesOptions),
     /// Prints everything that the operator needs in a cluster.
     Manifests(ManifestsOptions),
+    /// Prints the alerts.
+    Alerts {
+        format: AlertsFormat,
+        check: Option<PathBuf>,
+    },
+    /// Prints the dashboard.
+    Dashboard { check: Option<PathBuf> },
     /// Prints this text: the settings, the versions, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
@@ -80,6 +88,7 @@ pub(super) struct ManifestsOptions {
     pub(super) replicas: i32,
     pub(super) service_monitor: bool,
     pub(super) output: Output,
+    pub(super) prometheus_rule: bool,
     /// The arguments of the container.
     pub(super) args: Vec<String>,
 }
@@ -129,6 +138,18 @@ impl CommandLine {
                 let run = RunOptions::read(name, defaults, &run)?;
                 CommandAction::Manifests(ManifestsOptions::read(name, matches, args, run)?)
             }
+            Some("alerts") => CommandAction::Alerts {
+                format: match matches.get_flag(PROMETHEUS_RULE) {
+                    true => AlertsFormat::PrometheusRule {
+                        namespace: operator_namespace(name, matches),
+                    },
+                    false => AlertsFormat::RuleFile,
+                },
+                check: check(matches),
+            },
+            Some("dashboard") => CommandAction::Dashboard {
+                check: check(matches),
+            },
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {
                     name: own.to_owned(),
@@ -191,9 +212,16 @@ impl ManifestsOptions {
             )));
         }
         let service_monitor = matches.get_flag("service-monitor");
-        if service_monitor && run.metrics_address.is_none() {
-            let problem = "--service-monitor has no effect because --metrics-address is 0";
-            return Err(error(problem.into()));
+        let prometheus_rule = matches.get_flag(PROMETHEUS_RULE);
+        for (flag, is_given) in [
+            ("service-monitor", service_monitor),
+            (PROMETHEUS_RULE, prometheus_rule),
+        ] {
+            if is_given && run.metrics_address.is_none() {
+                return Err(error(format!(
+                    "--{flag} has no effect because --metrics-address is 0"
+                )));
+            }
         }
         if let Some(address) = run.metrics_address {
             let is_local = address.host.is_some_and(|host| !host.is_unspecified());
@@ -236,6 +264,7 @@ impl ManifestsOptions {
             image: image.to_owned(),
             replicas,
             service_monitor,
+            prometheus_rule,
             args,
             roles: RolesOptions {
                 namespace,

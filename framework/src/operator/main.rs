@@ -2,7 +2,7 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -101,6 +101,12 @@ impl Operator {
                         .map(|()| ExitCode::SUCCESS)
                         .map_err(OperatorError::Folder),
                 }
+            }
+            CommandAction::Alerts { format, check } => {
+                deliver(&self.alerts_as_yaml(format)?, check.as_deref())
+            }
+            CommandAction::Dashboard { check } => {
+                deliver(&self.dashboard_as_json()?, check.as_deref())
             }
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {

@@ -61,7 +61,10 @@ impl Operator {
         Ok(ManifestsSource {
             program,
             version,
-            monitoring: options.service_monitor,
+            monitoring: Monitoring {
+                service_monitor: options.service_monitor,
+                prometheus_rule: options.prometheus_rule,
+            },
             is_limited_by_itself: !self.namespaces.is_empty(),
             definitions,
             changes,
@@ -70,12 +73,36 @@ impl Operator {
     }
 }
 
+/// The objects for monitoring that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Monitoring {
+    service_monitor: bool,
+    prometheus_rule: bool,
+}
+
+impl Monitoring {
+    const NONE: Self = Self {
+        service_monitor: false,
+        prometheus_rule: false,
+    };
+
+    /// What a folder offers for monitoring: what was asked for, or everything.
+    fn offered(self) -> Self {
+        match self {
+            Self::NONE => Self {
+                service_monitor: true,
+                prometheus_rule: true,
+            },
+            some => some,
+        }
+    }
+}
+
 /// Makes the objects of an operator, as often as an output needs variants of them.
 pub(super) struct ManifestsSource {
     program: Program,
     version: Option<String>,
-    /// Whether the objects for monitoring were asked for.
-    monitoring: bool,
+    monitoring: Monitoring,
     /// Whether the program is limited to namespaces without a flag.
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
@@ -96,11 +123,11 @@ impl ManifestsSource {
         let installation = &self.roles.installation;
         let program = &self.program;
         let objects = |variant: Manifests| variant.to_json();
-        let base = objects(self.build(installation.clone(), program, false));
+        let base = objects(self.build(installation.clone(), program, Monitoring::NONE));
         let mut components = Vec::new();
         if installation.namespaces.is_empty() {
             let own = installation.clone().works_in([&installation.namespace]);
-            let mut limited = self.build(own, program, false);
+            let mut limited = self.build(own, program, Monitoring::NONE);
             // The namespace of the pods may be changed by Kustomize, so the container reads it when it starts.
             let name = settings::variable(&installation.name, "namespace");
             let namespace = EnvVar {
@@ -119,7 +146,7 @@ impl ManifestsSource {
             components.push((kustomize::ONE_NAMESPACE, limited));
         }
         if program.endpoint.is_some() {
-            let monitored = self.build(installation.clone(), program, true);
+            let monitored = self.build(installation.clone(), program, self.monitoring.offered());
             components.push((kustomize::MONITORING, monitored));
         }
         let mut variants = Vec::new();
@@ -152,7 +179,9 @@ impl ManifestsSource {
             elects: program.elects,
             namespaces: &given.namespaces,
             is_limited_by_itself: self.is_limited_by_itself,
-            monitoring: program.endpoint.map(|_| self.monitoring),
+            monitoring: program
+                .endpoint
+                .map(|_| self.monitoring != Monitoring::NONE),
         };
         let files = chart.files(&|namespaces, replicas, monitoring| {
             let installation = given.clone().works_in(namespaces.iter());
@@ -160,17 +189,29 @@ impl ManifestsSource {
                 replicas,
                 ..program.clone()
             };
+            let monitoring = match monitoring {
+                true => self.monitoring.offered(),
+                false => Monitoring::NONE,
+            };
             self.build(installation, &program, monitoring).to_json()
         });
         files.map_err(unwritten)
     }
 
-    fn build(&self, installation: Installation, program: &Program, monitoring: bool) -> Manifests {
+    fn build(
+        &self,
+        installation: Installation,
+        program: &Program,
+        monitoring: Monitoring,
+    ) -> Manifests {
         let roles = self.roles.roles(&installation);
         let definitions = self.definitions.clone();
         let mut manifests = Manifests::new(installation, program, definitions, roles);
-        if monitoring {
+        if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
+        }
+        if monitoring.prometheus_rule {
+            manifests = manifests.with_prometheus_rule();
         }
         for change in &self.changes {
             change(&mut manifests);

@@ -198,6 +198,8 @@ mod tests {
             "crd",
             "rbac",
             "manifests",
+            "alerts",
+            "dashboard",
             "completions",
             "version",
             "help",

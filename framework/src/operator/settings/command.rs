@@ -104,6 +104,17 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .about("Print everything that the operator needs in a cluster as YAML, for `kubectl apply -f -`")
         .after_help(SETTINGS_OF_RUN)
         .args(manifests::args());
+    let alerts = Command::new("alerts")
+        .about("Print the alerts as a rule file of Prometheus")
+        .arg(
+            manifests::prometheus_rule()
+                .help("Print a PrometheusRule for the Prometheus operator instead"),
+        )
+        .arg(operator_namespace(name).requires(manifests::PROMETHEUS_RULE))
+        .arg(check());
+    let dashboard = Command::new("dashboard")
+        .about("Print a dashboard for Grafana as JSON")
+        .arg(check());
     let completions = Command::new("completions")
         .about(format!(
             "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
@@ -133,6 +144,8 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .subcommand(crd)
         .subcommand(rbac)
         .subcommand(manifests)
+        .subcommand(alerts)
+        .subcommand(dashboard)
         .subcommand(completions)
         .subcommand(
             Command::new("version")
@@ -173,18 +186,21 @@ fn with_flags<F: Args>(command: Command, name: &str) -> Command {
 fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
     let elects = defaults.elects.unwrap_or(true);
     settings(command, name, defaults, METRICS_ADDRESS, elects)
-        .arg(
-            Arg::new(OPERATOR_NAMESPACE)
-                .long(OPERATOR_NAMESPACE)
-                .value_name("NAME")
-                .value_parser(election::parse_namespace)
-                .help_heading(CLUSTER)
-                // No default for clap, which panics if the name is not valid. The command reports it.
-                .help(format!(
-                    "Namespace of the operator's pods [default: {name}-system]"
-                )),
-        )
+        .arg(operator_namespace(name))
         .arg(check())
+}
+
+/// The flag for the namespace of the objects that are printed.
+fn operator_namespace(name: &str) -> Arg {
+    Arg::new(OPERATOR_NAMESPACE)
+        .long(OPERATOR_NAMESPACE)
+        .value_name("NAME")
+        .value_parser(election::parse_namespace)
+        .help_heading(CLUSTER)
+        // No default for clap, which panics if the name is not valid. The command reports it.
+        .help(format!(
+            "Namespace of the operator's pods [default: {name}-system]"
+        ))
 }
 
 /// The flag of the commands that print objects.

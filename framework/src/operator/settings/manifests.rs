@@ -14,8 +14,19 @@ pub(in crate::operator) const OUTPUT: &str = "output";
 /// A heading in the help.
 const MANIFESTS: &str = "Manifests";
 
+/// The flag for the alerts as an object of the Prometheus operator.
+pub(in crate::operator) const PROMETHEUS_RULE: &str = "prometheus-rule";
+
+/// The flag without its help, which differs between the commands.
+pub(super) fn prometheus_rule() -> Arg {
+    Arg::new(PROMETHEUS_RULE)
+        .long(PROMETHEUS_RULE)
+        .action(ArgAction::SetTrue)
+        .help_heading(MANIFESTS)
+}
+
 /// The flags of `manifests` beside the settings of `run`.
-pub(super) fn args() -> [Arg; 5] {
+pub(super) fn args() -> [Arg; 6] {
     [
         Arg::new(OUTPUT)
             .long(OUTPUT)
@@ -43,6 +54,8 @@ pub(super) fn args() -> [Arg; 5] {
             .action(ArgAction::SetTrue)
             .help_heading(MANIFESTS)
             .help("Also print a ServiceMonitor for the Prometheus operator"),
+        prometheus_rule()
+            .help("Also print a PrometheusRule with the alerts for the Prometheus operator"),
         Arg::new("args")
             .value_name("ARGS")
             .num_args(0..)

@@ -38,7 +38,7 @@ pub(super) use command::{CHECK, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
-pub(super) use manifests::{OUTPUT, container_arguments};
+pub(super) use manifests::{OUTPUT, PROMETHEUS_RULE, container_arguments};
 pub(super) use origin::Origin;
 pub(super) use print::print;
 pub(super) use resolve::Settings;
