@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: Tokens,
+    /// Signs the certificates of the HTTPS listeners.
     pub(crate) authority: Authority,
     pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
@@ -32,6 +34,10 @@ pub(crate) struct Core {
     pub(crate) cbor: bool,
     /// Whether clients may control the sandbox.
     pub(crate) controls: bool,
+    /// Whether each Pod has a service account, which the simulator provides.
+    pub(crate) service_accounts: bool,
+    /// What clients of the last HTTPS listener trust, as PEM.
+    pub(crate) root_ca: watch::Sender<String>,
     /// The snapshots of clients.
     pub(crate) snapshots: Mutex<BTreeMap<u64, Saved>>,
     /// The stack in which tasks are polled.
@@ -42,13 +48,24 @@ pub(crate) struct Core {
     registry: RwLock<Arc<Registry>>,
 }
 
+/// What of a sandbox is on.
+pub(crate) struct Features {
+    pub(crate) cbor: bool,
+    pub(crate) controls: bool,
+    pub(crate) service_accounts: bool,
+}
+
 impl Core {
     pub(crate) fn new(
         clock: Clock,
         store: Arc<Store>,
         (tokens, authority, authorization): (Tokens, Authority, Mode),
         log: RequestLog,
-        (cbor, controls): (bool, bool),
+        Features {
+            cbor,
+            controls,
+            service_accounts,
+        }: Features,
         registry: Registry,
     ) -> Arc<Self> {
         for kind in registry.kinds().iter().filter(|kind| kind.storage) {
@@ -65,6 +82,8 @@ impl Core {
             containers: Containers::default(),
             cbor,
             controls,
+            service_accounts,
+            root_ca: watch::Sender::default(),
             snapshots: Mutex::default(),
             stack: Arc::default(),
             tasks: TaskTracker::new(),

@@ -52,7 +52,7 @@
 //! | --- | --- |
 //! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, `status` and `scale` |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
 //! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
@@ -84,21 +84,24 @@
 //! # What it does not have
 //!
 //! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
-//!   `selectableFields`, the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
+//!   the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
-//! - The only admission is the life cycle of namespaces. There are no webhooks, admission policies, quotas, limit ranges, default
-//!   classes, priorities and Pod security checks: the objects that configure them are only stored. So are APIServices (nothing is
+//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class and, with the
+//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, quotas, limit
+//!   ranges, default ingress classes and Pod security checks, and claims and volumes get no finalizer that protects them: the objects that configure
+//!   this are only stored. So are APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   expressions of mutating policies, and of the types in the CEL expressions of policies and devices.
-//! - Objects that the components of a real cluster create are missing, such as the system's PriorityClasses and FlowSchemas.
+//! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
-//!   are bound, and load balancers get an address. It has no endpoints, init containers, probes and PersistentVolumes, counts no resources of nodes, and
+//!   are bound, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
+//!   `kube-root-ca.crt`. Services have endpoints, and disruption budgets are counted. It has no init containers, probes and PersistentVolumes, counts no resources of nodes, and
 //!   controllers adopt no Pods.
 //!
 //! # Authentication and authorization

@@ -2,6 +2,8 @@
 
 mod attributes;
 pub mod interface;
+pub mod kubectl;
 pub mod layers;
+pub mod prometheus;
 pub mod real;
 pub mod soak;

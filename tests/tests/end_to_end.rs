@@ -20,6 +20,7 @@ mod metrics;
 mod mistakes;
 mod ordered;
 mod own_parts;
+mod packages;
 mod probe;
 mod production;
 mod promises;

@@ -35,7 +35,7 @@ fn manifests_prints_everything_in_the_order_of_installation() {
 fn the_settings_of_run_decide_what_manifests_prints() {
     let line = format!(
         "{IMAGE} --replicas 3 --namespace blue,green --operator-namespace default --metrics-secure --metrics-auth \
-         --metrics-address :9443 --service-monitor -- --image nginx"
+         --metrics-address :9443 --service-monitor --prometheus-rule -- --image nginx"
     );
     insta::assert_snapshot!("manifests_with_settings", printed(&line));
 }
@@ -97,6 +97,10 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
         (
             "manifests --image x --metrics-address 0 --service-monitor",
             "error: --service-monitor has no effect because --metrics-address is 0\n",
+        ),
+        (
+            "manifests --image x --metrics-address 0 --prometheus-rule",
+            "error: --prometheus-rule has no effect because --metrics-address is 0\n",
         ),
         (
             "manifests --image x --operator-namespace Ops",

@@ -66,6 +66,13 @@ impl Candidate {
             .then(|| self.held_by_us(seen.lease.clone(), wall))
     }
 
+    /// Whether the Lease that was last seen names another process as its holder: a leader that releases it removes its name.
+    pub(super) fn is_held_by_another(&self) -> bool {
+        let seen = self.observed.as_ref();
+        let holder = seen.and_then(|seen| holder(&seen.lease));
+        holder.is_some_and(|holder| holder != self.identity)
+    }
+
     /// The UID of the Lease that was last seen.
     pub(super) fn uid(&self) -> Option<String> {
         self.observed.as_ref()?.lease.metadata.uid.clone()

@@ -116,6 +116,10 @@ impl LeaseRecord {
                 self.within("replace", call).await?
             }
         };
+        if self.candidate.is_held_by_another() {
+            let wall = self.wall_clock.now().as_duration().as_secs_f64();
+            self.metrics.expired_takeover.set(wall);
+        }
         let now = self.clock.now();
         self.candidate.observe_written(lease, now);
         self.metrics

@@ -10,7 +10,7 @@ use k8s_openapi::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Endpoint, Installation, Roles, deployment, network};
+use super::{Endpoint, Installation, Roles, alerts, deployment, network};
 use crate::{
     crd,
     resource::{DynamicObject, ObjectMeta},
@@ -39,6 +39,8 @@ pub struct Manifests {
     pub network_policy: Option<NetworkPolicy>,
     /// Lets the Prometheus operator collect the metrics, if this was asked for.
     pub service_monitor: Option<DynamicObject>,
+    /// The alerts for the Prometheus operator, if this was asked for.
+    pub prometheus_rule: Option<DynamicObject>,
     /// Objects of the program's own.
     pub more: Vec<DynamicObject>,
 }
@@ -73,6 +75,7 @@ impl Manifests {
                 .then(|| deployment::disruption_budget(&installation)),
             network_policy: Some(network::policy(&installation, endpoint)),
             service_monitor: None,
+            prometheus_rule: None,
             more: Vec::new(),
             installation,
         }
@@ -82,6 +85,12 @@ impl Manifests {
     pub(crate) fn with_service_monitor(mut self, endpoint: Option<&Endpoint>) -> Self {
         let monitor = |endpoint| network::service_monitor(&self.installation, endpoint);
         self.service_monitor = endpoint.map(monitor);
+        self
+    }
+
+    /// Adds a PrometheusRule with the alerts.
+    pub(crate) fn with_prometheus_rule(mut self) -> Self {
+        self.prometheus_rule = Some(alerts::prometheus_rule(&self.installation));
         self
     }
 
@@ -116,6 +125,7 @@ impl Manifests {
         add(&mut all, &self.pod_disruption_budget)?;
         add(&mut all, &self.network_policy)?;
         add(&mut all, &self.service_monitor)?;
+        add(&mut all, &self.prometheus_rule)?;
         for object in &self.more {
             add(&mut all, &Some(object))?;
         }

@@ -25,16 +25,29 @@
 //! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
 //! | `endpoint.rs` | where metrics and health are served |
 //! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `alerts.rs` | the alerts, for Prometheus and for the Prometheus operator |
+//! | `dashboard.rs` | the dashboard for Grafana |
 //! | `manifests.rs` | [`Manifests`]: all objects |
+//! | `files.rs` | what the outputs with several files have in common |
+//! | `kustomize.rs`, `helm/` | the files for Kustomize, and those of a Helm chart |
 
+mod alerts;
+mod dashboard;
 mod deployment;
 mod endpoint;
+mod files;
+mod helm;
 mod installation;
+pub(crate) mod kustomize;
 mod manifests;
 mod network;
 mod roles;
 
+pub(crate) use alerts::{prometheus_rule, rules};
+pub(crate) use dashboard::dashboard;
 pub(crate) use endpoint::Endpoint;
+pub(crate) use files::{BEGIN, END, Files};
+pub(crate) use helm::Chart;
 pub use installation::{Installation, InvalidName};
 pub use manifests::Manifests;
 pub(crate) use manifests::Program;

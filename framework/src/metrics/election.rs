@@ -9,6 +9,7 @@ pub(super) struct ElectionFamilies {
     slow_paths: IntCounterVec,
     renewals: HistogramVec,
     refusals: IntCounterVec,
+    expired_takeover: GaugeVec,
 }
 
 impl ElectionFamilies {
@@ -40,6 +41,12 @@ impl ElectionFamilies {
                 "Requests that were not sent because this process did not lead any more.",
                 name,
             ),
+            expired_takeover: families::gauge(
+                registry,
+                "leader_election_expired_takeover_timestamp_seconds",
+                "When this process took over a Lease that had expired because the leader before it had not released it, in seconds since 1970. 0 if it did not.",
+                name,
+            ),
         }
     }
 
@@ -49,6 +56,7 @@ impl ElectionFamilies {
             slow_paths: self.slow_paths.with_label_values(&[lease]),
             renewals: self.renewals.with_label_values(&[lease]),
             refusals: self.refusals.with_label_values(&[lease]),
+            expired_takeover: self.expired_takeover.with_label_values(&[lease]),
         }
     }
 }
@@ -64,4 +72,8 @@ pub(crate) struct ElectionMetrics {
     pub renewals: Histogram,
     /// Requests that the fence refused.
     pub refusals: IntCounter,
+    /// When this process took over a Lease that the leader before it had not released.
+    ///
+    /// It is a time and not a counter: a process leads once at most, and a counter that is 1 at the first scrape never rises for Prometheus.
+    pub expired_takeover: Gauge,
 }

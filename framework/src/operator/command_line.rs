@@ -5,12 +5,15 @@ use clap_complete::Shell;
 
 use super::{
     logs::{Filter, LogFormat},
+    monitoring::AlertsFormat,
+    output::Output,
     settings::{
-        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE,
-        ServingFlags, Settings, command, container_arguments, error, print,
+        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT,
+        PROMETHEUS_RULE, ServingFlags, Settings, command, container_arguments, error, print,
     },
+    version,
 };
-use crate::{client::KubeconfigOptions, server::Address};
+use crate::{client::KubeconfigOptions, manifests::Chart, server::Address};
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -48,7 +51,14 @@ pub(super) enum CommandAction {
     Rbac(RolesOptions),
     /// Prints everything that the operator needs in a cluster.
     Manifests(ManifestsOptions),
-    /// Prints this text: the settings, or shell completions.
+    /// Prints the alerts.
+    Alerts {
+        format: AlertsFormat,
+        check: Option<PathBuf>,
+    },
+    /// Prints the dashboard.
+    Dashboard { check: Option<PathBuf> },
+    /// Prints this text: the settings, the versions, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
     Own {
@@ -77,6 +87,8 @@ pub(super) struct ManifestsOptions {
     pub(super) image: String,
     pub(super) replicas: i32,
     pub(super) service_monitor: bool,
+    pub(super) output: Output,
+    pub(super) prometheus_rule: bool,
     /// The arguments of the container.
     pub(super) args: Vec<String>,
 }
@@ -126,11 +138,27 @@ impl CommandLine {
                 let run = RunOptions::read(name, defaults, &run)?;
                 CommandAction::Manifests(ManifestsOptions::read(name, matches, args, run)?)
             }
+            Some("alerts") => CommandAction::Alerts {
+                format: match matches.get_flag(PROMETHEUS_RULE) {
+                    true => AlertsFormat::PrometheusRule {
+                        namespace: operator_namespace(name, matches),
+                    },
+                    false => AlertsFormat::RuleFile,
+                },
+                check: check(matches),
+            },
+            Some("dashboard") => CommandAction::Dashboard {
+                check: check(matches),
+            },
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {
                     name: own.to_owned(),
                     kubeconfig: kubeconfig(matches),
                 }
+            }
+            Some("version") => {
+                let version = version::text(defaults.version.as_deref());
+                CommandAction::Print(format!("{name} {version}\n"))
             }
             Some("completions") => {
                 let shell = matches.get_one::<Shell>("shell");
@@ -184,9 +212,16 @@ impl ManifestsOptions {
             )));
         }
         let service_monitor = matches.get_flag("service-monitor");
-        if service_monitor && run.metrics_address.is_none() {
-            let problem = "--service-monitor has no effect because --metrics-address is 0";
-            return Err(error(problem.into()));
+        let prometheus_rule = matches.get_flag(PROMETHEUS_RULE);
+        for (flag, is_given) in [
+            ("service-monitor", service_monitor),
+            (PROMETHEUS_RULE, prometheus_rule),
+        ] {
+            if is_given && run.metrics_address.is_none() {
+                return Err(error(format!(
+                    "--{flag} has no effect because --metrics-address is 0"
+                )));
+            }
         }
         if let Some(address) = run.metrics_address {
             let is_local = address.host.is_some_and(|host| !host.is_unspecified());
@@ -197,18 +232,83 @@ impl ManifestsOptions {
                 )));
             }
         }
+        let output = output(operator, matches)?;
+        let given: BTreeSet<String> = matches
+            .get_many::<String>("namespace")
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        match output {
+            Output::Helm(_) if given != run.namespaces => {
+                let problem =
+                    "the namespaces are values of the chart: write --namespace before `--`";
+                return Err(error(problem.into()));
+            }
+            Output::Kustomize(_) if service_monitor => {
+                let problem = "--service-monitor has no effect with --output kustomize, which has it as a component: remove the flag";
+                return Err(error(problem.into()));
+            }
+            Output::Helm(_) if matches.contains_id(OPERATOR_NAMESPACE) => {
+                let problem = "--operator-namespace has no effect with --output helm: `helm install --namespace` decides; remove the flag";
+                return Err(error(problem.into()));
+            }
+            _ => {}
+        }
+        let namespace = match output {
+            Output::Helm(_) => Chart::NAMESPACE.to_owned(),
+            _ => operator_namespace(operator, matches),
+        };
         Ok(Self {
+            output,
             image: image.to_owned(),
             replicas,
             service_monitor,
+            prometheus_rule,
             args,
             roles: RolesOptions {
-                namespace: operator_namespace(operator, matches),
+                namespace,
                 installs: false,
                 check: check(matches),
                 run,
             },
         })
+    }
+}
+
+/// The form of the output. A folder is written, unless it is named by `--check`.
+fn output(operator: &str, matches: &ArgMatches) -> Result<Output, clap::Error> {
+    let given = matches.get_many::<String>(OUTPUT).into_iter().flatten();
+    let given: Vec<&str> = given.map(String::as_str).collect();
+    let checked = check(matches);
+    let (format, folder) = match *given {
+        [] | ["yaml"] => return Ok(Output::Yaml),
+        [format] => (format, None),
+        [format, folder, ..] => (format, Some(PathBuf::from(folder))),
+    };
+    if format == "yaml" {
+        let problem = "--output yaml writes no folder: send the output to a file, `> FILE`";
+        return Err(error(problem.into()));
+    }
+    let folder = match (folder, checked) {
+        (Some(folder), None) | (None, Some(folder)) => folder,
+        (Some(_), Some(_)) => {
+            return Err(error(format!(
+                "a folder is either written or compared: write `--output {format} --check DIR` to compare"
+            )));
+        }
+        (None, None) => {
+            return Err(error(format!(
+                "--output {format} needs a folder: `{operator} manifests --image … --output {format} deploy/{format}`"
+            )));
+        }
+    };
+    match format {
+        "kustomize" => Ok(Output::Kustomize(folder)),
+        "helm" => Ok(Output::Helm(folder)),
+        other => Err(error(format!(
+            "--output has no format `{other}`: write yaml, kustomize or helm"
+        ))),
     }
 }
 
@@ -400,18 +500,26 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_for_the_version_exists_if_the_program_has_a_version() {
+    fn the_command_and_the_flag_for_the_version_print_the_same() {
         let mut defaults = Defaults::default();
-        let run = |defaults: &Defaults| {
-            let line = ["website", "--version"];
-            let parsed = CommandLine::parse::<NoFlags>("website", defaults, line, &|_| None);
-            let error = parsed.unwrap_err();
-            (error.exit_code(), error.to_string())
-        };
-        let (code, text) = run(&defaults);
-        assert_eq!(code, 2, "{text}");
-        defaults.version = Some("1.2.3".into());
-        assert_eq!(run(&defaults), (0, "website 1.2.3\n".into()));
+        for (version, first) in [
+            (None, "website without a version"),
+            (Some("1.2.3"), "website 1.2.3"),
+        ] {
+            defaults.version = version.map(str::to_owned);
+            let parse = |argument: &str| {
+                let line = ["website", argument];
+                CommandLine::parse::<NoFlags>("website", &defaults, line, &|_| None)
+            };
+            let Ok(CommandAction::Print(text)) = parse("version").map(|line| line.action) else {
+                panic!("the command prints something else");
+            };
+            assert_eq!(text.lines().next(), Some(first));
+            assert!(text.contains("\npilothouse "), "{text}");
+            assert!(text.contains("\nKubernetes 1."), "{text}");
+            let flag = parse("--version").unwrap_err();
+            assert_eq!((flag.exit_code(), flag.to_string()), (0, text));
+        }
         command::<NoFlags>("website", &defaults).debug_assert();
     }
 

@@ -208,6 +208,9 @@ pub enum OperatorError {
         /// The problem.
         problem: String,
     },
+    /// A folder of `manifests --output` cannot be written or compared. The text names the file, the problem and what to do.
+    #[error("{0}")]
+    Folder(String),
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

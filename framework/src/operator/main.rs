@@ -2,7 +2,7 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -14,6 +14,7 @@ use super::{
     command_line::{CommandAction, CommandLine, DevOptions, RunOptions},
     definition_check,
     logs::{self, Filter, LogFormat, WatchedSettings},
+    output::{Folder, Output},
     printed,
     settings::{Defaults, clash},
     signals::{SignalWatch, StopTokens},
@@ -83,7 +84,29 @@ impl Operator {
             }
             CommandAction::Manifests(mut options) => {
                 let check = options.roles.check.take();
-                deliver(&self.manifests_as_yaml(options)?, check.as_deref())
+                let output = std::mem::replace(&mut options.output, Output::Yaml);
+                let name = self.name.clone();
+                let source = self.manifests_source(options)?;
+                let (format, folder, files) = match &output {
+                    Output::Yaml => return deliver(&source.to_yaml()?, check.as_deref()),
+                    Output::Kustomize(folder) => ("kustomize", folder, source.kustomize()?),
+                    Output::Helm(folder) => ("helm", folder, source.helm()?),
+                };
+                let command = format!("{name} manifests --output {format}");
+                let folder = Folder::new(folder, command, files);
+                match check {
+                    Some(path) => compare(&folder, path),
+                    None => folder
+                        .write()
+                        .map(|()| ExitCode::SUCCESS)
+                        .map_err(OperatorError::Folder),
+                }
+            }
+            CommandAction::Alerts { format, check } => {
+                deliver(&self.alerts_as_yaml(format)?, check.as_deref())
+            }
+            CommandAction::Dashboard { check } => {
+                deliver(&self.dashboard_as_json()?, check.as_deref())
             }
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
@@ -333,6 +356,19 @@ fn deliver(text: &str, check: Option<&Path>) -> Result<ExitCode, OperatorError> 
         Some(file) => printed::check(text, file, print),
         None => print(text),
     }
+}
+
+/// Compares generated files with those of a folder.
+fn compare(folder: &Folder<'_>, path: PathBuf) -> Result<ExitCode, OperatorError> {
+    let difference = folder.difference().map_err(OperatorError::Folder)?;
+    if difference.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&difference)?;
+    Err(OperatorError::Outdated {
+        file: path,
+        problem: "differs from the output".into(),
+    })
 }
 
 /// Writes the output of a subcommand.

@@ -1,11 +1,19 @@
-use super::{Operator, OperatorError, command_line::ManifestsOptions, printed};
-use crate::manifests::{Endpoint, Installation, Manifests, Program};
+use k8s_openapi::{
+    api::core::v1::{EnvVar, EnvVarSource, ObjectFieldSelector},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+
+use super::{
+    Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
+};
+use crate::manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, kustomize};
 
 /// A change of the printed manifests.
-pub(super) type ManifestChange = Box<dyn FnOnce(&mut Manifests) + Send>;
+pub(super) type ManifestChange = Box<dyn Fn(&mut Manifests) + Send>;
 
 impl Operator {
-    /// Changes what the command `manifests` prints, for all that the flags cannot say. Several calls add up.
+    /// Changes what the command `manifests` prints, for all that the flags cannot say. Several calls add up. The
+    /// function is called once for each variant of an output, such as an overlay.
     ///
     /// ```
     /// use pilothouse::{k8s::api::core::v1::EnvVar, prelude::*};
@@ -17,16 +25,16 @@ impl Operator {
     /// });
     /// # drop(operator);
     /// ```
-    pub fn manifests(mut self, change: impl FnOnce(&mut Manifests) + Send + 'static) -> Self {
+    pub fn manifests(mut self, change: impl Fn(&mut Manifests) + Send + 'static) -> Self {
         self.manifest_changes.push(Box::new(change));
         self
     }
 
-    /// The output of the command `manifests`.
-    pub(super) fn manifests_as_yaml(
+    /// The objects that the command `manifests` prints, in their variants.
+    pub(super) fn manifests_source(
         mut self,
         options: ManifestsOptions,
-    ) -> Result<String, OperatorError> {
+    ) -> Result<ManifestsSource, OperatorError> {
         let run = &options.roles.run;
         let serving = &run.serving.serving;
         #[cfg(not(feature = "self-signed"))]
@@ -45,19 +53,173 @@ impl Operator {
                 is_authorized: serving.is_authorized(),
             }),
         };
-        let installation = Installation::new(&self.name)?
-            .in_namespace(&options.roles.namespace)
-            .works_in(&run.namespaces);
+        // Checks the name before all else.
+        Installation::new(&self.name)?;
         let definitions = self.checked_definitions()?;
         let changes = std::mem::take(&mut self.manifest_changes);
-        let roles = self.roles_with(options.roles)?;
-        let mut manifests = Manifests::new(installation, &program, definitions, roles);
-        if options.service_monitor {
+        let version = self.version.clone();
+        Ok(ManifestsSource {
+            program,
+            version,
+            monitoring: Monitoring {
+                service_monitor: options.service_monitor,
+                prometheus_rule: options.prometheus_rule,
+            },
+            is_limited_by_itself: !self.namespaces.is_empty(),
+            definitions,
+            changes,
+            roles: self.roles_with(options.roles)?,
+        })
+    }
+}
+
+/// The objects for monitoring that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Monitoring {
+    service_monitor: bool,
+    prometheus_rule: bool,
+}
+
+impl Monitoring {
+    const NONE: Self = Self {
+        service_monitor: false,
+        prometheus_rule: false,
+    };
+
+    /// What a folder offers for monitoring: what was asked for, or everything.
+    fn offered(self) -> Self {
+        match self {
+            Self::NONE => Self {
+                service_monitor: true,
+                prometheus_rule: true,
+            },
+            some => some,
+        }
+    }
+}
+
+/// Makes the objects of an operator, as often as an output needs variants of them.
+pub(super) struct ManifestsSource {
+    program: Program,
+    version: Option<String>,
+    monitoring: Monitoring,
+    /// Whether the program is limited to namespaces without a flag.
+    is_limited_by_itself: bool,
+    definitions: Vec<CustomResourceDefinition>,
+    changes: Vec<ManifestChange>,
+    roles: RolesSource,
+}
+
+impl ManifestsSource {
+    /// The output of the command `manifests` as one text.
+    pub(super) fn to_yaml(&self) -> Result<String, OperatorError> {
+        let installation = self.roles.installation.clone();
+        let all = self.build(installation, &self.program, self.monitoring);
+        printed::yaml(all.to_json())
+    }
+
+    /// The files of a folder for Kustomize.
+    pub(super) fn kustomize(&self) -> Result<Files, OperatorError> {
+        let installation = &self.roles.installation;
+        let program = &self.program;
+        let objects = |variant: Manifests| variant.to_json();
+        let base = objects(self.build(installation.clone(), program, Monitoring::NONE));
+        let mut components = Vec::new();
+        if installation.namespaces.is_empty() {
+            let own = installation.clone().works_in([&installation.namespace]);
+            let mut limited = self.build(own, program, Monitoring::NONE);
+            // The namespace of the pods may be changed by Kustomize, so the container reads it when it starts.
+            let name = settings::variable(&installation.name, "namespace");
+            let namespace = EnvVar {
+                name,
+                value_from: Some(EnvVarSource {
+                    field_ref: Some(ObjectFieldSelector {
+                        field_path: "metadata.namespace".into(),
+                        ..ObjectFieldSelector::default()
+                    }),
+                    ..EnvVarSource::default()
+                }),
+                ..EnvVar::default()
+            };
+            let env = limited.container().env.get_or_insert_default();
+            env.push(namespace);
+            components.push((kustomize::ONE_NAMESPACE, limited));
+        }
+        if program.endpoint.is_some() {
+            let monitored = self.build(installation.clone(), program, self.monitoring.offered());
+            components.push((kustomize::MONITORING, monitored));
+        }
+        let mut variants = Vec::new();
+        for (name, variant) in components {
+            variants.push((name, objects(variant).map_err(unwritten)?));
+        }
+        let base = base.map_err(unwritten)?;
+        kustomize::files(&installation.name, &base, &variants).map_err(unwritten)
+    }
+
+    /// The files of a Helm chart. The source has to be made with [`Chart::NAMESPACE`].
+    pub(super) fn helm(&self) -> Result<Files, OperatorError> {
+        let given = &self.roles.installation;
+        let has_flag = |arg: &String| arg.starts_with("--namespace=");
+        let program = Program {
+            args: self
+                .program
+                .args
+                .iter()
+                .filter(|arg| !has_flag(arg))
+                .cloned()
+                .collect(),
+            ..self.program.clone()
+        };
+        let chart = Chart {
+            name: &given.name,
+            version: self.version.as_deref(),
+            image: &self.program.image,
+            replicas: self.program.replicas,
+            elects: program.elects,
+            namespaces: &given.namespaces,
+            is_limited_by_itself: self.is_limited_by_itself,
+            monitoring: program
+                .endpoint
+                .map(|_| self.monitoring != Monitoring::NONE),
+        };
+        let files = chart.files(&|namespaces, replicas, monitoring| {
+            let installation = given.clone().works_in(namespaces.iter());
+            let program = Program {
+                replicas,
+                ..program.clone()
+            };
+            let monitoring = match monitoring {
+                true => self.monitoring.offered(),
+                false => Monitoring::NONE,
+            };
+            self.build(installation, &program, monitoring).to_json()
+        });
+        files.map_err(unwritten)
+    }
+
+    fn build(
+        &self,
+        installation: Installation,
+        program: &Program,
+        monitoring: Monitoring,
+    ) -> Manifests {
+        let roles = self.roles.roles(&installation);
+        let definitions = self.definitions.clone();
+        let mut manifests = Manifests::new(installation, program, definitions, roles);
+        if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
         }
-        for change in changes {
+        if monitoring.prometheus_rule {
+            manifests = manifests.with_prometheus_rule();
+        }
+        for change in &self.changes {
             change(&mut manifests);
         }
-        printed::yaml(manifests.to_json())
+        manifests
     }
+}
+
+fn unwritten(error: serde_json::Error) -> OperatorError {
+    OperatorError::Output(error.into())
 }

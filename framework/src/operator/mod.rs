@@ -4,8 +4,8 @@
 //! it. Each later way leaves more to the program:
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
-//!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds), `rbac` (prints the least roles) and `manifests` (prints all that the
-//!   operator needs in a cluster). In `dev` the
+//!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds), `rbac` (prints the least roles), `manifests` (prints all that the
+//!   operator needs in a cluster), `alerts` (prints the alerts for Prometheus), `dashboard` (prints a dashboard for Grafana) and `version`. In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
 //!   give them. Workloads and their Pods run there, simulated.
 //!   [`Operator::main_with`] adds the program's own flags, and [`Operator::subcommands`] its own subcommands. Every flag is also an environment variable and a
@@ -64,6 +64,9 @@
 //! | `definition_check.rs` | what `crd` checks before it prints |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
+//! | `version.rs` | the command `version` |
+//! | `output/` | folders of generated files |
+//! | `monitoring.rs` | the commands `alerts` and `dashboard` |
 //! | `work_tasks.rs` | the tasks of the work by name, for the error of a stop that takes too long |
 //! | `subcommands.rs` | subcommands of the program's own, and [`CommandSetup`] |
 //! | `route.rs`, `own_checks.rs` | [`Route`] and health checks of the program's own |
@@ -89,7 +92,9 @@ mod leadership;
 mod logs;
 mod main;
 mod manifests;
+mod monitoring;
 mod operator;
+mod output;
 mod own_checks;
 mod printed;
 mod rbac;
@@ -108,6 +113,7 @@ mod subcommands;
 #[cfg(test)]
 mod tests;
 mod traces;
+mod version;
 mod work_tasks;
 
 pub use debug::{DebugReport, InformerReport, UndecodableReport};

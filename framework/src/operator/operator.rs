@@ -438,8 +438,8 @@ impl Operator {
         self
     }
 
-    /// Sets the version of the program: for the flag `--version`, a label of `pilothouse_build_info` and the `User-Agent`
-    /// of requests. Without a version there is no such flag, and the others contain only the operator's name.
+    /// Sets the version of the program: for the command `version` and the flag `--version`, a label of `pilothouse_build_info`, the
+    /// `User-Agent` of requests and a Helm chart.
     ///
     /// ```
     /// # use pilothouse::operator::Operator;

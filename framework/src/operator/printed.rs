@@ -35,6 +35,10 @@ pub(super) fn check(
         file: file.to_owned(),
         problem,
     };
+    if file.is_dir() {
+        let problem = "is a folder: say with --output kustomize or --output helm what is in it";
+        return Err(outdated(problem.into()));
+    }
     let present =
         fs::read_to_string(file).map_err(|error| outdated(format!("cannot be read: {error}")))?;
     if present == text {
@@ -45,7 +49,7 @@ pub(super) fn check(
 }
 
 /// The lines that differ, with `-` before those of the file and `+` before those of the output.
-fn difference(present: &str, wanted: &str) -> String {
+pub(super) fn difference(present: &str, wanted: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (present.lines().collect(), wanted.lines().collect());
     let alike = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
         pairs.take_while(|(old, new)| old == new).count()

@@ -2,7 +2,7 @@ use super::{Operator, OperatorError, command_line::RolesOptions, leadership, pri
 use crate::{
     crd,
     manifests::{Installation, InvalidName, Roles},
-    resource::ApiResource,
+    resource::{Access, ApiResource},
     server::Reviewer,
 };
 
@@ -17,6 +17,11 @@ impl Operator {
     /// [`OperatorError::Wiring`] if the access of a controller is not declared, [`OperatorError::Name`] if the operator has a
     /// name that its objects cannot have.
     pub fn roles(self, namespace: impl Into<String>) -> Result<Roles, OperatorError> {
+        let source = self.roles_source(namespace)?;
+        Ok(source.roles(&source.installation))
+    }
+
+    fn roles_source(self, namespace: impl Into<String>) -> Result<RolesSource, OperatorError> {
         let installation = Installation::new(&self.name)?
             .in_namespace(namespace)
             .works_in(&self.namespaces);
@@ -33,20 +38,22 @@ impl Operator {
         if is_authorized {
             access = access.and(Reviewer::access());
         }
-        let roles = Roles::new(&installation, &access).with_user_roles(&installation, &kinds);
-        Ok(match is_authorized {
-            true => roles.with_metrics_reader(&installation),
-            false => roles,
+        Ok(RolesSource {
+            installation,
+            access,
+            kinds,
+            is_authorized,
         })
     }
 
     /// The output of the command `rbac`.
     pub(super) fn roles_as_yaml(self, options: RolesOptions) -> Result<String, OperatorError> {
-        printed::yaml(self.roles_with(options)?.to_json())
+        let source = self.roles_with(options)?;
+        printed::yaml(source.roles(&source.installation).to_json())
     }
 
     /// The roles of an operator that runs with these options.
-    pub(super) fn roles_with(self, options: RolesOptions) -> Result<Roles, OperatorError> {
+    pub(super) fn roles_with(self, options: RolesOptions) -> Result<RolesSource, OperatorError> {
         let mut operator = self.with_options(options.run);
         if options.installs {
             let definitions = operator.definitions()?;
@@ -57,7 +64,29 @@ impl Operator {
             .enable_all()
             .build()?;
         let _context = runtime.enter();
-        operator.roles(options.namespace)
+        operator.roles_source(options.namespace)
+    }
+}
+
+/// What the roles of an operator are made from.
+pub(super) struct RolesSource {
+    pub(super) installation: Installation,
+    access: Access,
+    /// The kinds that the operator defines.
+    kinds: Vec<ApiResource>,
+    /// Whether only authorized users can read the metrics.
+    is_authorized: bool,
+}
+
+impl RolesSource {
+    /// The roles for an operator that is installed so.
+    pub(super) fn roles(&self, installation: &Installation) -> Roles {
+        let roles =
+            Roles::new(installation, &self.access).with_user_roles(installation, &self.kinds);
+        match self.is_authorized {
+            true => roles.with_metrics_reader(installation),
+            false => roles,
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::{Target, WriteOptions, Written, identify, ownership, stamp, strategy, validate};
+use super::{
+    Target, WriteOptions, Written, admission, identify, ownership, stamp, strategy, validate,
+};
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
@@ -47,10 +49,6 @@ fn create_known(
     options: &WriteOptions,
     owned: bool,
 ) -> Result<Value, ApiError> {
-    if !meta::resource_version(&object).is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::new(500, "", message));
-    }
     if let Some(namespace) = &target.namespace {
         namespace_accepts(core, target, &object, namespace)?;
     }
@@ -63,7 +61,10 @@ fn create_known(
         if generated {
             generate_name(core, &mut new);
         }
-        let new = complete(core, target, new, options, owned)?;
+        // Admission knows no generated name yet.
+        let shown = if generated { "generateName" } else { "name" };
+        let shown = meta::text(&object, shown);
+        let new = complete(core, target, new, shown, options, owned)?;
         let name = meta::name(&new).to_owned();
         if options.dry_run {
             if core
@@ -74,6 +75,11 @@ fn create_known(
                 return Err(name_conflict(core, target, &name));
             }
             return Ok(new);
+        }
+        // A real server's storage refuses this: after validation, and not in a dry run, which stores nothing.
+        if !meta::resource_version(&new).is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::new(500, "", message));
         }
         let committed = core.store.commit(Commit {
             resource: &target.storage(),
@@ -122,11 +128,12 @@ fn generate_name(core: &Core, object: &mut Value) {
     meta::set(object, "name", name);
 }
 
-/// Adds to a new object what the server sets before it stores the object.
+/// Adds to a new object what the server sets before it stores the object. `shown` is the name in the error of admission.
 fn complete(
     core: &Core,
     target: &Target,
     mut object: Value,
+    shown: &str,
     options: &WriteOptions,
     owned: bool,
 ) -> Result<Value, ApiError> {
@@ -158,8 +165,10 @@ fn complete(
     if !owned {
         object = ownership::record(core, target, "", options, None, object);
     }
+    admission::admit_new(core, target, &mut object)
+        .map_err(|why| ApiError::forbidden(&target.resource(), shown, &why))?;
     builtin::complete_object(kind, &mut object, None);
-    let causes = validate::object(kind, "", &object, None);
+    let causes = validate::object(kind, "", &object, None, &mut Vec::new());
     if causes.is_empty() {
         Ok(object)
     } else {

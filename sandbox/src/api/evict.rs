@@ -136,15 +136,19 @@ fn decrement(
         budget["status"]["disruptionsAllowed"] = left.into();
         budget["status"]["disruptedPods"][pod] = now.as_str().into();
         if left == 0 {
-            set_exhausted_condition(&mut budget, &now);
+            set_disruption_condition(&mut budget, "InsufficientPods", "", &now);
         }
         Ok(Change::Plain(budget))
     })
     .map(|_| ())
 }
 
-/// Sets the condition of a used-up budget.
-fn set_exhausted_condition(budget: &mut Value, now: &str) {
+/// Sets the condition that says whether a budget allows evictions: only if there are `SufficientPods`.
+pub(crate) fn set_disruption_condition(budget: &mut Value, reason: &str, message: &str, now: &str) {
+    let status = match reason {
+        "SufficientPods" => "True",
+        _ => "False",
+    };
     let generation = meta::generation(budget).unwrap_or(0);
     let conditions = &mut budget["status"]["conditions"];
     if !conditions.is_array() {
@@ -157,12 +161,12 @@ fn set_exhausted_condition(budget: &mut Value, now: &str) {
         .iter_mut()
         .find(|condition| condition["type"] == "DisruptionAllowed");
     let since = match &known {
-        Some(known) if known["status"] == "False" => known["lastTransitionTime"].clone(),
+        Some(known) if known["status"] == status => known["lastTransitionTime"].clone(),
         _ => now.into(),
     };
     let condition = json!({
-        "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods",
-        "message": "", "lastTransitionTime": since, "observedGeneration": generation,
+        "type": "DisruptionAllowed", "status": status, "reason": reason,
+        "message": message, "lastTransitionTime": since, "observedGeneration": generation,
     });
     match known {
         Some(known) => *known = condition,

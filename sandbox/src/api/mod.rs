@@ -1,7 +1,7 @@
 //! The rules of the API without HTTP: what a request changes in the store, and its response.
 //!
 //! Every write takes the same steps, also one by a controller: prune → take back what this path may not change →
-//! default → validate → record the owners of fields → commit at the resource version that was read. If the object
+//! default → admit → validate → record the owners of fields → commit at the resource version that was read. If the object
 //! changed meanwhile, the write starts again.
 //!
 //! | file | what it does |
@@ -11,6 +11,7 @@
 //! | `list.rs`, `watch.rs` | reads |
 //! | `create.rs`, `update.rs`, `patch.rs`, `delete.rs` | writes |
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
+//! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
 //! | `stamp.rs` | the times and users that the server writes into objects |
@@ -18,6 +19,7 @@
 //! | `ownership.rs` | calls `apply` to record who owns which field |
 //! | `options.rs` | the options of writes and deletions |
 
+mod admission;
 mod bind;
 mod create;
 mod decode;
@@ -42,10 +44,11 @@ mod update;
 mod validate;
 mod watch;
 
+pub(crate) use admission::create_default_account;
 pub(crate) use bind::bind;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
-pub(crate) use evict::evict;
+pub(crate) use evict::{evict, set_disruption_condition};
 pub(crate) use handle::Handle;
 pub(crate) use identity::{identify, named};
 pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};
@@ -62,6 +65,9 @@ use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::error::ApiError;
+
+/// The ConfigMap in each namespace with the certificate authority of the server.
+pub(crate) const AUTHORITY: &str = "kube-root-ca.crt";
 
 /// The current state of an object.
 ///

@@ -2,7 +2,8 @@ use serde_json::Value;
 
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, create, identify, named, ownership, stamp, strategy, validate,
+    Target, WriteOptions, Written, admission, create, identify, named, ownership, stamp, strategy,
+    validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -143,9 +144,21 @@ pub(crate) fn update(
         };
         same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
+        if subresource.is_empty() {
+            admission::admit_change(core, target, &current, &mut new).map_err(|why| {
+                ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
+            })?;
+        }
         let now = core.clock.timestamp();
-        let mut new = prepare(target, name, subresource, &current, new, &now)
-            .map_err(|error| error.warned(&warnings))?;
+        let prepared = prepare(
+            target,
+            name,
+            subresource,
+            (&current, new),
+            &now,
+            &mut warnings,
+        );
+        let mut new = prepared.map_err(|error| error.warned(&warnings))?;
         warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
         if !owned {
             new = ownership::record(core, target, subresource, options, Some(&current), new);
@@ -240,14 +253,14 @@ fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result
     Err(ApiError::conflict(&target.resource(), name, &why))
 }
 
-/// Makes the state to store from the state that a request asks for.
+/// Makes the state to store from the current state and the one that a request asks for.
 fn prepare(
     target: &Target,
     name: &str,
     subresource: &str,
-    current: &Value,
-    mut new: Value,
+    (current, mut new): (&Value, Value),
     now: &str,
+    warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let kind = &target.kind;
     let mistaken: Vec<Cause> = ["kind", "apiVersion"]
@@ -301,7 +314,7 @@ fn prepare(
         definitions::remember_storage(&mut new);
     }
     builtin::complete_object(kind, &mut new, Some(current));
-    let causes = validate::object(kind, subresource, &new, Some(current));
+    let causes = validate::object(kind, subresource, &new, Some(current), warnings);
     if causes.is_empty() {
         Ok(new)
     } else {

@@ -8,15 +8,17 @@ use crate::builtin;
 use crate::definitions;
 use crate::error::Cause;
 use crate::registry::ServedKind;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, Written};
 use crate::{meta, names};
 
-/// The errors in an object that is created or replaces `old`. `subresource` is empty for the main resource.
+/// The errors in an object that is created or replaces `old`, and in `warnings` what would be an error if it were new.
+/// `subresource` is empty for the main resource.
 pub(super) fn object(
     kind: &ServedKind,
     subresource: &str,
     object: &Value,
     old: Option<&Value>,
+    warnings: &mut Vec<String>,
 ) -> Vec<Cause> {
     let mut causes = match old {
         None => created(kind, object),
@@ -30,9 +32,16 @@ pub(super) fn object(
             )
         });
         let schema = kind.structural();
-        let scale = scale_values(kind, subresource, object);
-        let errors = schema.validate_with(object, old, scale, rules_are_blocked);
-        causes.extend(errors.into_iter().map(Cause::from));
+        let written = Written {
+            object,
+            old,
+            only_status: subresource == "status",
+            others: scale_values(kind, subresource, object),
+            rules_are_blocked,
+        };
+        let found = schema.validate_written(written);
+        causes.extend(found.errors.into_iter().map(Cause::from));
+        warnings.extend(found.warnings);
         return causes;
     }
     let errors = match subresource {

@@ -33,6 +33,7 @@ fn kind(resource: &'static Resource) -> ServedKind {
             selector: Some(".spec.selector".to_owned()),
         }),
         columns: Vec::new(),
+        selectable_fields: Vec::new(),
         schema: SchemaSource::new(
             || schema_json(&resource.definition),
             || schema_of(&resource.definition).unwrap_or_else(Schema::anything),

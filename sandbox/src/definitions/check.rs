@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{conditions, flag, items, text};
+use super::{conditions, flag, items, selectable_fields, text};
 use crate::error::{ApiError, Cause};
 use crate::schema::Schema;
 use crate::table::JsonPath;
@@ -12,12 +12,6 @@ pub(crate) fn check_supported(definition: &Value) -> Result<(), ApiError> {
     if text(definition, "/spec/conversion/strategy") == "Webhook" {
         return Err(ApiError::not_implemented(
             "conversion of custom resources by webhook",
-        ));
-    }
-    let selectable = |version: &Value| !items(version, "/selectableFields").is_empty();
-    if items(definition, "/spec/versions").iter().any(selectable) {
-        return Err(ApiError::not_implemented(
-            "selectableFields of CustomResourceDefinitions",
         ));
     }
     Ok(())
@@ -196,6 +190,11 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
         }
         check_scale(version, &part("subresources"), causes);
         check_columns(version, &part("additionalPrinterColumns"), causes);
+        // Fields that all versions share are looked up in a schema that all versions share.
+        let schema = version
+            .pointer("/schema/openAPIV3Schema")
+            .filter(|_| common("schema") || !common("selectableFields"));
+        selectable_fields::check(version, &part("selectableFields"), schema, causes);
     }
     if versions
         .iter()

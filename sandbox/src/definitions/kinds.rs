@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{flag, items, text};
+use super::{flag, items, selectable_fields, text};
 use crate::meta;
 use crate::registry::{Column, Origin, ScalePaths, SchemaSource, ServedKind};
 use crate::schema::Schema;
@@ -65,6 +65,7 @@ fn kind(definition: &Value, version: &Value, storage: bool) -> ServedKind {
             .iter()
             .map(column)
             .collect(),
+        selectable_fields: selectable_fields::names(version),
         schema: SchemaSource::ready(schema),
         storage,
         origin: Origin::Custom,

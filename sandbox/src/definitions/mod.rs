@@ -2,12 +2,13 @@
 //!
 //! The controller that serves the kinds and deletes their objects is [`crate::controllers::definitions`].
 //!
-//! The sandbox does not support conversion by webhook and `selectableFields`. A definition that asks for them is answered 501.
+//! The sandbox does not support conversion by webhook. A definition that asks for it is answered 501.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `definition.rs` | access to the fields of a definition |
 //! | `check.rs` | validation |
+//! | `selectable_fields.rs` | the fields that field selectors may name |
 //! | `conditions.rs` | the conditions in the status |
 //! | `kinds.rs` | the kinds that a definition defines, as the registry holds them |
 
@@ -15,6 +16,7 @@ mod check;
 pub(crate) mod conditions;
 mod definition;
 mod kinds;
+mod selectable_fields;
 
 pub(crate) use check::{check, check_supported};
 pub(crate) use definition::{

@@ -113,8 +113,16 @@ fn custom(kind: &ServedKind) -> Value {
             "x-kubernetes-group-version-kind".to_owned(),
             gvk(kind, &kind.kind),
         );
+        fields.extend(selectable_fields(kind));
     }
     schema
+}
+
+/// The extension that names the fields for field selectors, if the kind has such fields.
+fn selectable_fields(kind: &ServedKind) -> Option<(String, Value)> {
+    let fields = kind.selectable_fields.iter();
+    let paths: Vec<Value> = fields.map(|field| json!({"fieldPath": field})).collect();
+    (!paths.is_empty()).then(|| ("x-kubernetes-selectable-fields".into(), paths.into()))
 }
 
 /// Expresses the extensions of CustomResourceDefinitions in plain OpenAPI.
@@ -154,7 +162,7 @@ fn special(schema: &mut Value) {
 }
 
 fn list(kind: &ServedKind, item: &str) -> Value {
-    json!({
+    let mut list = json!({
         "description": format!("{} is a list of {}", kind.list_kind, kind.kind),
         "type": "object",
         "required": ["items"],
@@ -165,5 +173,9 @@ fn list(kind: &ServedKind, item: &str) -> Value {
             "items": {"type": "array", "items": {"$ref": item}},
         },
         "x-kubernetes-group-version-kind": gvk(kind, &kind.list_kind),
-    })
+    });
+    if let Value::Object(fields) = &mut list {
+        fields.extend(selectable_fields(kind));
+    }
+    list
 }

@@ -31,6 +31,9 @@ pub struct ServedKind {
     /// Columns of the table output after the name. Without any, the age is shown. The columns of built-in kinds are in
     /// `table`.
     pub columns: Vec<Column>,
+    /// Fields that a field selector may name besides name and namespace: `spec.color`. Those of built-in kinds are in
+    /// `store::selector`.
+    pub selectable_fields: Vec<String>,
     /// Its schema, including `apiVersion`, `kind` and `metadata`.
     pub schema: SchemaSource,
     /// Whether objects are stored in this version. Exactly one version of a kind is stored.

@@ -16,7 +16,7 @@ use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
 use crate::controllers::{definitions, namespaces};
-use crate::core::Core;
+use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
 use crate::record::{AuditLog, RequestLog};
@@ -145,7 +145,8 @@ impl Builder {
         self
     }
 
-    /// Turns the simulator on or off: workloads and their Pods run as if there were controllers and a node. Default: off.
+    /// Turns the simulator on or off: workloads and their Pods run as if there were controllers and a node, and each namespace has the service
+    /// account `default`, which Pods get. Default: off.
     pub fn simulator(mut self, on: bool) -> Self {
         self.simulator = on;
         self
@@ -282,7 +283,11 @@ impl Builder {
                 self.authorization,
             ),
             RequestLog::new(self.requests, self.audit),
-            (self.cbor, self.controls_over_http),
+            Features {
+                cbor: self.cbor,
+                controls: self.controls_over_http,
+                service_accounts: self.simulator,
+            },
             registry,
         );
         if is_deep {
@@ -290,6 +295,7 @@ impl Builder {
         }
         let start = |error: ApiError| BuildError::Start(error.to_string());
         first_objects::create_namespaces(&core).map_err(start)?;
+        first_objects::create_priority_classes(&core).map_err(start)?;
         if self.authorization == Mode::Rbac {
             first_objects::create_roles(&core).map_err(start)?;
         }

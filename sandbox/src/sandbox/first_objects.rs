@@ -14,7 +14,7 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// Creates an object, unless the data folder has it.
+/// Creates an object, unless it exists: the data folder may have it.
 fn create(handle: &Handle, resource: &GroupResource, object: Value) -> Result<(), ApiError> {
     match handle.create(resource, object) {
         Err(error) if error.reason == "AlreadyExists" => Ok(()),
@@ -32,6 +32,47 @@ pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         create(&handle, &GroupResource::new("", "namespaces"), namespace)?;
+    }
+    Ok(())
+}
+
+/// Creates the Service `kubernetes` for a listener at `port`, as a server does that begins to serve. The Service of an earlier
+/// listener stays. It has no Endpoints: the listener is often a loopback address, and Endpoints may not have one.
+///
+/// # Errors
+/// If the namespace `default` is gone.
+pub(super) fn publish_service(core: &Arc<Core>, port: u16) -> Result<(), ApiError> {
+    let service = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"namespace": "default", "name": "kubernetes",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1",
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}});
+    let handle = Handle::new(core, "kube-apiserver");
+    create(&handle, &GroupResource::new("", "services"), service)
+}
+
+/// Creates the priority classes that always exist.
+///
+/// # Errors
+/// None.
+pub(super) fn create_priority_classes(core: &Arc<Core>) -> Result<(), ApiError> {
+    const API: &str = "scheduling.k8s.io";
+    let handle = Handle::new(core, "kube-apiserver");
+    for (name, value, description) in [
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "For Pods that the cluster needs, on any node",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "For Pods that their node needs",
+        ),
+    ] {
+        let class = json!({"apiVersion": format!("{API}/v1"), "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "description": description});
+        create(&handle, &GroupResource::new(API, "priorityclasses"), class)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! | `sandbox.rs` | the handle |
 //! | `snapshot.rs` | the objects of a moment, to bring them back |
 //! | `builder.rs` | the settings, and the start of all tasks |
-//! | `first_objects.rs` | the namespaces, roles and bindings that every new cluster has |
+//! | `first_objects.rs` | the namespaces, roles and bindings that every new cluster has, and the Service of its API server |
 
 mod builder;
 mod first_objects;

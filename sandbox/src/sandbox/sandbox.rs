@@ -9,6 +9,7 @@ use tokio::io::DuplexStream;
 use tokio_util::sync::DropGuard;
 
 use super::builder::Builder;
+use super::first_objects;
 use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
@@ -63,14 +64,14 @@ impl Sandbox {
     }
 
     /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
-    /// They are the kinds with a status that nothing in the sandbox writes, such as PodDisruptionBudget, and without the
+    /// They are the kinds with a status that nothing in the sandbox writes, such as HorizontalPodAutoscaler, and without the
     /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
-    /// assert!(sandbox.only_stores("policy", "PodDisruptionBudget"));
+    /// assert!(sandbox.only_stores("autoscaling", "HorizontalPodAutoscaler"));
     /// assert!(!sandbox.only_stores("apps", "Deployment"));
     /// // No controller acts on a ConfigMap.
     /// assert!(!sandbox.only_stores("", "ConfigMap"));
@@ -117,12 +118,16 @@ impl Sandbox {
         self.serve_https_with(&HttpsOptions::new(addr)).await
     }
 
-    /// Listens for HTTPS as `options` say.
+    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`, without Endpoints.
     ///
     /// # Errors
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
-        HttpsServer::start(&self.core, options).await
+        let server = HttpsServer::start(&self.core, options).await?;
+        if let Err(error) = first_objects::publish_service(&self.core, server.addr().port()) {
+            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes");
+        }
+        Ok(server)
     }
 
     /// A kubeconfig for `server` as YAML, with the certificate authority, the administrator's token and the context

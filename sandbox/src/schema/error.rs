@@ -176,6 +176,15 @@ impl FieldError {
         )
     }
 
+    /// The error with the path of the value that was checked. The text names the field only within that value.
+    pub(super) fn within(mut self, path: impl fmt::Display) -> Self {
+        self.field = match self.field.as_str() {
+            "<nil>" => path.to_string(),
+            inner => format!("{path}.{inner}"),
+        };
+        self
+    }
+
     /// The text without the field, as in the `message` of a `Status` cause.
     pub fn body(&self) -> String {
         let mut text = self.kind.title().to_owned();

@@ -21,12 +21,14 @@
 //! | `structural/` | the checks of a CRD's schema |
 //! | `set.rs` | [`SchemaSet`] |
 //! | `prune.rs`, `defaults.rs`, `validate.rs`, `embedded.rs`, `list_type.rs` | the operations, one each |
+//! | `correlated.rs` | which parts of an object an update leaves unchanged |
 //! | `format.rs`, `pattern.rs` | formats, regular expressions |
 //! | `rule.rs`, `rule_fields.rs`, `rule_values.rs`, `rule_evaluation.rs` | a compiled CEL rule: its fields, its values, its evaluation |
 //! | `cel/` | the CEL compiler and its functions |
 //! | `error.rs`, `path.rs`, `meta.rs` | field errors, their paths, the schema of `metadata` |
 
 mod cel;
+mod correlated;
 mod defaults;
 mod embedded;
 mod error;
@@ -58,3 +60,4 @@ pub(crate) use set::SchemaSet;
 
 pub(crate) use meta::object_meta;
 pub(crate) use node::{ListType, MapType, Node, SchemaType};
+pub(crate) use operations::Written;

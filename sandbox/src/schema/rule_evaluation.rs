@@ -2,8 +2,10 @@ use cel::{Context, ExecutionError, Program, Value};
 use serde_json::Value as Json;
 
 use super::cel as cel_rules;
+use super::correlated::{Correlated, Ratchet, counterpart};
 use super::error::{FieldError, FieldErrorKind};
-use super::node::{ListType, MapType, Node, Schema, SchemaType};
+use super::node::{Node, Schema, SchemaType};
+use super::operations::Findings;
 use super::path::FieldPath;
 use super::rule::Rule;
 use super::rule_values::convert;
@@ -13,19 +15,15 @@ use crate::stack;
 const MAX_MESSAGE: usize = 5 * 1024;
 
 /// Evaluates every rule of a schema on an object and the object that it replaces.
-pub(super) fn validate(
-    schema: &Schema,
-    object: &Json,
-    old: Option<&Json>,
-    errors: &mut Vec<FieldError>,
-) {
-    stack::large(|| validate_here(schema, object, old, errors));
+pub(super) fn validate(schema: &Schema, object: &Json, old: Option<&Json>, found: &mut Findings) {
+    stack::large(|| validate_here(schema, object, old, found));
 }
 
-fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, errors: &mut Vec<FieldError>) {
+fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, found: &mut Findings) {
     let node = schema.node();
+    let ratchet = Ratchet::of(old.map(|old| Correlated::top(schema, object, old)));
     if node.rules.is_empty() {
-        walk(node, object, old, &FieldPath::Root, errors);
+        walk(node, object, old, ratchet, &FieldPath::Root, found);
         return;
     }
     // Rules at the root also see the fields that every object has.
@@ -38,7 +36,7 @@ fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, errors: &mu
     }
     root.properties
         .insert("metadata".into(), Schema::here(meta_node()));
-    walk(&root, object, old, &FieldPath::Root, errors);
+    walk(&root, object, old, ratchet, &FieldPath::Root, found);
 }
 
 /// Evaluates the rules of a part of a schema, as if the value were new.
@@ -48,7 +46,18 @@ pub(super) fn validate_part(
     at: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    stack::large(|| walk(schema.node(), value, None, at, errors));
+    let mut found = Findings::default();
+    stack::large(|| {
+        walk(
+            schema.node(),
+            value,
+            None,
+            Ratchet::default(),
+            at,
+            &mut found,
+        )
+    });
+    errors.append(&mut found.errors);
 }
 
 fn text_node() -> Node {
@@ -75,24 +84,26 @@ fn walk(
     node: &Node,
     value: &Json,
     old: Option<&Json>,
+    ratchet: Ratchet<'_>,
     at: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    found: &mut Findings,
 ) {
     if value.is_null() {
         return;
     }
     if !node.rules.is_empty() {
-        evaluate(node, value, old, at, errors);
+        evaluate(node, value, old, ratchet, at, found);
     }
     match value {
         Json::Object(map) => {
-            let old = old.filter(|_| node.map_type != Some(MapType::Atomic));
             for (name, value) in map {
                 let old = old.and_then(|o| o.get(name));
                 if let Some(schema) = node.properties.get(name.as_str()) {
-                    walk(schema.node(), value, old, &at.child(name), errors);
+                    let ratchet = ratchet.key(name);
+                    walk(schema.node(), value, old, ratchet, &at.child(name), found);
                 } else if let Some(schema) = node.entries() {
-                    walk(schema.node(), value, old, &at.key(name), errors);
+                    let ratchet = ratchet.key(name);
+                    walk(schema.node(), value, old, ratchet, &at.key(name), found);
                 }
             }
         }
@@ -100,31 +111,21 @@ fn walk(
             let Some(schema) = &node.items else { return };
             for (i, item) in items.iter().enumerate() {
                 let old = old.and_then(|old| counterpart(node, item, old));
-                walk(schema.node(), item, old, &at.index(i), errors);
+                let ratchet = ratchet.index(i);
+                walk(schema.node(), item, old, ratchet, &at.index(i), found);
             }
         }
         _ => {}
     }
 }
 
-/// The item that an item replaces. Items can be matched only in lists that are maps.
-fn counterpart<'a>(node: &Node, item: &Json, old: &'a Json) -> Option<&'a Json> {
-    if node.list_type != Some(ListType::Map) {
-        return None;
-    }
-    let mut same = old.as_array()?.iter().filter(|other| {
-        let keys = &node.list_map_keys;
-        keys.iter().all(|k| other.get(&**k) == item.get(&**k))
-    });
-    same.next()
-}
-
 fn evaluate(
     node: &Node,
     value: &Json,
     old: Option<&Json>,
+    ratchet: Ratchet<'_>,
     at: &FieldPath<'_>,
-    errors: &mut Vec<FieldError>,
+    found: &mut Findings,
 ) {
     let this = convert(Some(node), value);
     let before = old.filter(|o| !o.is_null()).map(|o| convert(Some(node), o));
@@ -137,8 +138,15 @@ fn evaluate(
         let context = context(rule, &this, before.as_ref());
         match rule.program.execute(&context) {
             Ok(Value::Bool(true)) => {}
-            Ok(_) => errors.push(failure(rule, &context, value, at)),
-            Err(e @ ExecutionError::NoSuchOverload(_)) => errors.push(FieldError::invalid(
+            Ok(_) => {
+                let error = failure(rule, &context, value, at);
+                if !rule.uses_old_self && ratchet.is_unchanged() {
+                    found.warnings.push(error.to_string());
+                } else {
+                    found.errors.push(error);
+                }
+            }
+            Err(e @ ExecutionError::NoSuchOverload(_)) => found.errors.push(FieldError::invalid(
                 at,
                 kind,
                 format!(
@@ -147,7 +155,7 @@ fn evaluate(
             )),
             Err(e) => {
                 let detail = format!("{} evaluating rule: {text}", explain(&e));
-                errors.push(FieldError::invalid(at, kind, detail));
+                found.errors.push(FieldError::invalid(at, kind, detail));
             }
         }
     }

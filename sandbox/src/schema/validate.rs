@@ -2,15 +2,33 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
+use super::correlated::Correlated;
 use super::error::{FieldError, FieldErrorKind, number};
 use super::format;
 use super::node::{Additional, Checks, Node, Schema, SchemaType};
 use super::path::FieldPath;
 
-/// Validates a value as OpenAPI v3 does, with the messages of the API server.
+/// Validates a value as OpenAPI v3 does, with the messages of the API server. A part that did not change since `old` has no
+/// errors.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,
+    old: Option<Correlated<'_>>,
+    at: &FieldPath<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let before = errors.len();
+    validate_anew(schema, value, old, at, errors);
+    if errors.len() > before && old.is_some_and(|old| old.is_unchanged()) {
+        errors.truncate(before);
+    }
+}
+
+/// Validates a value of which only the parts may be unchanged.
+fn validate_anew(
+    schema: &Schema,
+    value: &Value,
+    old: Option<Correlated<'_>>,
     at: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -35,7 +53,8 @@ pub(super) fn validate(
         Value::Array(items) => {
             if let Some(schema) = &node.items {
                 for (i, item) in items.iter().enumerate() {
-                    validate(schema, item, &at.index(i), errors);
+                    let old = old.and_then(|old| old.index(i));
+                    validate(schema, item, old, &at.index(i), errors);
                 }
             }
         }
@@ -43,7 +62,8 @@ pub(super) fn validate(
             check_fields(node, map, at, errors);
             for (name, value) in map {
                 if let Some(schema) = node.field(name) {
-                    validate(schema, value, &at.child(name), errors);
+                    let old = old.and_then(|old| old.field(name));
+                    validate(schema, value, old, &at.child(name), errors);
                 }
             }
         }
@@ -341,11 +361,11 @@ fn check_fields(
     }
 }
 
-/// Checks `allOf`, `anyOf`, `oneOf` and `not`.
+/// Checks `allOf`, `anyOf`, `oneOf` and `not`. Inside of them a part that did not change counts as changed.
 fn combine(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let run = |schema: &Schema| {
         let mut errors = Vec::new();
-        validate(schema, value, at, &mut errors);
+        validate(schema, value, None, at, &mut errors);
         errors
     };
     let whole = |text: String| {

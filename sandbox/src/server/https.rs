@@ -92,6 +92,7 @@ impl HttpsServer {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind(options.addr).await?;
         let addr = listener.local_addr()?;
+        core.root_ca.send_replace(ca_pem.clone());
         let stop = core.cancel.child_token();
         core.spawn(accept(core.clone(), listener, acceptor, stop.clone()));
         Ok(Self {

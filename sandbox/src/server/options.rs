@@ -20,11 +20,7 @@ pub(super) fn selection(request: &Request) -> Result<Selection, ApiError> {
     let kind = &request.target.kind;
     let labels = LabelSelector::parse(request.query.get("labelSelector"));
     let labels = labels.map_err(|error| ApiError::bad_request(error.to_string()));
-    let fields = FieldSelector::parse(
-        request.query.get("fieldSelector"),
-        &kind.group,
-        &kind.plural,
-    );
+    let fields = FieldSelector::parse(request.query.get("fieldSelector"), kind);
     Ok(Selection {
         labels: labels?,
         fields: fields.map_err(ApiError::bad_request)?,

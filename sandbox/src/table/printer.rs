@@ -36,6 +36,7 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("", "endpoints") => network::ENDPOINTS,
         ("", "persistentvolumes") => storage::VOLUMES,
         ("", "podtemplates") => workload::POD_TEMPLATES,
+        ("", "replicationcontrollers") => workload::REPLICATION_CONTROLLERS,
         ("", "resourcequotas") => platform::QUOTAS,
         ("events.k8s.io", "events") => cluster::NEW_EVENTS,
         ("coordination.k8s.io", "leases") => cluster::LEASES,
@@ -46,6 +47,7 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("apps", "controllerrevisions") => workload::REVISIONS,
         ("batch", "jobs") => batch::JOBS,
         ("batch", "cronjobs") => batch::CRON_JOBS,
+        ("policy", "poddisruptionbudgets") => workload::DISRUPTION_BUDGETS,
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => rbac::ROLES,
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => rbac::BINDINGS,
         ("admissionregistration.k8s.io", plural) => match plural {

@@ -222,6 +222,33 @@ mod tests {
     }
 
     #[test]
+    fn a_disruption_budget_shows_its_limits_and_what_it_allows() {
+        let budget = json!({
+            "metadata": {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"minAvailable": "50%"},
+            "status": {"disruptionsAllowed": 2},
+        });
+        assert_eq!(
+            cells(&kind("poddisruptionbudgets"), &budget),
+            [
+                json!("b"),
+                json!("50%"),
+                json!("N/A"),
+                json!(2),
+                json!("5m30s")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_replication_controller_shows_its_selector_of_labels() {
+        let controller =
+            json!({"metadata": {"name": "c"}, "spec": {"replicas": 2, "selector": {"app": "web"}}});
+        let cells = cells(&kind("replicationcontrollers"), &controller);
+        assert_eq!((&cells[1], &cells[7]), (&json!(2), &json!("app=web")));
+    }
+
+    #[test]
     fn the_status_column_of_a_pod_shows_why_it_waits() {
         let mut object = json!({
             "metadata": {"name": "p"},

@@ -53,6 +53,40 @@ pub(super) const REPLICA_SETS: Printer = Printer {
     },
 };
 
+pub(super) const REPLICATION_CONTROLLERS: Printer = Printer {
+    cells: |object, now| {
+        let mut cells = (REPLICA_SETS.cells)(object, now);
+        if let Some(selector) = cells.last_mut() {
+            *selector = labels(object.pointer("/spec/selector")).into();
+        }
+        cells
+    },
+    ..REPLICA_SETS
+};
+
+pub(super) const DISRUPTION_BUDGETS: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Min Available", "string", 0),
+        ("Max Unavailable", "string", 0),
+        ("Allowed Disruptions", "integer", 0),
+        ("Age", "string", 0),
+    ],
+    cells: |object, now| {
+        let limit = |pointer: &str| match object.pointer(pointer) {
+            Some(Value::String(share)) => share.clone(),
+            Some(Value::Number(count)) => count.to_string(),
+            _ => "N/A".to_owned(),
+        };
+        vec![
+            limit("/spec/minAvailable").into(),
+            limit("/spec/maxUnavailable").into(),
+            number(object, "/status/disruptionsAllowed").into(),
+            age(object, now),
+        ]
+    },
+};
+
 pub(super) const STATEFUL_SETS: Printer = Printer {
     named: true,
     columns: &[

@@ -75,6 +75,34 @@ pub(super) async fn ask(
 }
 
 #[tokio::test]
+async fn a_listener_is_published_as_the_service_kubernetes() {
+    let sandbox = Sandbox::builder().build().unwrap();
+    let first = sandbox
+        .serve_https(LOOPBACK.parse().unwrap())
+        .await
+        .unwrap();
+    // A second listener finds the Service of the first, which stays.
+    let second = sandbox
+        .serve_https(LOOPBACK.parse().unwrap())
+        .await
+        .unwrap();
+    let kubeconfig = sandbox.kubeconfig(&second);
+    let token = kubeconfig
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("token: "));
+    let stream = connect(&second, second.ca_pem(), &["h2"]).await.unwrap();
+    let path = "/api/v1/namespaces/default/services/kubernetes";
+    let (status, _, service) = ask(stream, get(path, token)).await;
+    assert_eq!(status, StatusCode::OK, "{service}");
+    assert_eq!(service["spec"]["clusterIP"], "10.96.0.1");
+    assert_eq!(service["spec"]["ports"][0]["port"], 443);
+    assert_eq!(
+        service["spec"]["ports"][0]["targetPort"],
+        first.addr().port()
+    );
+}
+
+#[tokio::test]
 async fn the_protocol_is_negotiated_and_a_token_is_needed() {
     let none: [&str; 0] = [];
     let sandbox = Sandbox::builder()

@@ -47,6 +47,23 @@ async fn a_dry_run_returns_the_result_and_changes_nothing() {
     assert_eq!(list["items"].as_array().map(Vec::len), Some(1));
 }
 
+/// The resource version of a new object is refused by the storage, so first comes what the object itself has wrong, and a dry run
+/// accepts the version.
+#[tokio::test(start_paused = true)]
+async fn a_resource_version_of_a_new_object_is_refused_last() {
+    let client = Client::new().await;
+    let new = |labels: Value| json!({"metadata": {"name": "a", "resourceVersion": "1", "labels": labels}});
+    let (valid, invalid) = (new(json!({"a": "b"})), new(json!({"a": "-"})));
+    let dry = format!("{MAPS}?dryRun=All");
+    let answers = [
+        client.post(MAPS, &invalid).await.code,
+        client.post(MAPS, &valid).await.code,
+        client.post(&dry, &invalid).await.code,
+        client.post(&dry, &valid).await.code,
+    ];
+    assert_eq!(answers, [422, 500, 422, 201]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_write_of_an_older_state_conflicts() {
     let client = Client::new().await;

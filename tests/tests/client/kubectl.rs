@@ -1,19 +1,13 @@
-//! Runs kubectl against the logs and processes of the sandbox's Pods: each kubectl in `PILOTHOUSE_KUBECTL`, a list
-//! like `PATH`, or the one on the `PATH`.
+//! Runs each kubectl of the tests against the logs and processes of the sandbox's Pods.
 
-use std::{
-    env,
-    io::Write,
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::{io::Write, path::Path, process::Stdio, time::Duration};
 
 use pilothouse::{
     events::{NewEvent, Recorder},
     k8s::api::core::v1::Pod,
 };
 use pilothouse_sandbox::Sandbox;
+use pilothouse_tests::kubectl::programs;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -29,16 +23,6 @@ use crate::{
 
 /// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The kubectl programs to test with.
-pub(crate) fn kubectls() -> Vec<PathBuf> {
-    if let Some(named) = env::var_os("PILOTHOUSE_KUBECTL").filter(|named| !named.is_empty()) {
-        return env::split_paths(&named).collect();
-    }
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&folders).map(|folder| folder.join("kubectl"));
-    found.filter(|kubectl| kubectl.is_file()).take(1).collect()
-}
 
 struct Kubectl<'a> {
     program: &'a Path,
@@ -89,7 +73,7 @@ impl Kubectl<'_> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
-    let kubectls = kubectls();
+    let kubectls = programs();
     if kubectls.is_empty() {
         // Not `println!`, because the harness hides the output of a passing test.
         let told = "skipped: kubectl: there is none on the PATH or in PILOTHOUSE_KUBECTL\n";
@@ -118,7 +102,7 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
 /// `kubectl create` sends protobuf. An old kubectl creates versions that are no longer served, so only the first one runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_creates_objects() {
-    for program in kubectls().iter().take(1) {
+    for program in programs().iter().take(1) {
         let sandbox = Sandbox::builder().seed(1).build().unwrap();
         let server = sandbox
             .serve_https(([127, 0, 0, 1], 0).into())
@@ -191,6 +175,9 @@ async fn kubectl_creates_objects() {
         }
         let (code, token, errors) = kubectl.run(&["create", "token", "a"]).await;
         assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
+        // Only with the simulator a namespace has an account of its own.
+        let (_, _, errors) = kubectl.run(&["create", "token", "default"]).await;
+        assert!(errors.contains("\"default\" not found"), "{errors}");
         let (code, _, errors) = kubectl.run(&["create", "namespace", "a"]).await;
         assert_eq!(code, Some(1));
         assert!(
@@ -241,6 +228,11 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     events(kubectl, target, &pods.get("web").await.unwrap()).await;
     let namespace = target.namespace.as_str();
     let ok = |output: &str| (Some(0), output.to_owned(), String::new());
+
+    let (code, token, errors) = kubectl
+        .run(&["-n", namespace, "create", "token", "default"])
+        .await;
+    assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
 
     target.write_log("web", "one\ntwo\n");
     let all = kubectl.run(&["-n", namespace, "logs", "web"]).await;

@@ -109,6 +109,7 @@ scenarios! {
         a_job_completes_with_its_pods,
         a_job_fails_with_its_pods,
         a_stateful_set_starts_its_pods_with_their_claims,
+        a_pod_gets_the_token_of_the_default_service_account,
     ],
     encodings: [
         every_verb_uses_cbor,

@@ -5,9 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
-use pilothouse_tests::real::RealServer;
-
-use crate::kubectl::kubectls;
+use pilothouse_tests::{kubectl, real::RealServer};
 
 fn succeeded(command: &mut Command) -> String {
     let Output {
@@ -31,7 +29,7 @@ fn a_real_api_server_accepts_what_manifests_prints_and_changes_nothing_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pages.yaml");
     // This uses the newest kubectl, because it checks fields strictly. A machine without kubectl shows in the tests of `kubectl`.
-    let Some(program) = kubectls().into_iter().next() else {
+    let Some(program) = kubectl::programs().into_iter().next() else {
         return;
     };
     let kubectl = |arguments: &[&str], file: Option<&Path>| {

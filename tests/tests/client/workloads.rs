@@ -2,11 +2,11 @@
 //! themselves, because no kubelet runs them beside the real API server.
 
 use pilothouse::{
-    client::{ListParams, Patch, PatchParams, PostParams},
+    client::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     k8s::api::{
         apps::v1::StatefulSet,
         batch::v1::Job,
-        core::v1::{PersistentVolumeClaim, Pod},
+        core::v1::{ConfigMap, PersistentVolumeClaim, Pod, ServiceAccount},
     },
     resource::Object,
 };
@@ -196,4 +196,38 @@ pub(crate) async fn a_stateful_set_starts_its_pods_with_their_claims(target: &Ta
         "currentRevision": revision, "updateRevision": revision,
     });
     assert_eq!(serde_json::to_value(status).unwrap(), expected);
+}
+
+pub(crate) async fn a_pod_gets_the_token_of_the_default_service_account(target: &Target) {
+    let accounts = target.api::<ServiceAccount>();
+    let account = || async { accounts.get_opt("default").await.unwrap() };
+    let first = target.until("the namespace has its account", account).await;
+    let (name, maps) = ("kube-root-ca.crt", target.api::<ConfigMap>());
+    let authority = || async { maps.get_opt(name).await.unwrap() };
+    let map = target.until("the namespace has the certificate authority", authority).await;
+    assert!(map.data.unwrap()["ca.crt"].starts_with("-----BEGIN CERTIFICATE-----"));
+    let pod = json!({
+        "metadata": {"name": "one"}, "spec": {"containers": [{"name": "main", "image": "main"}]},
+    });
+    let pod = serde_json::from_value(pod).unwrap();
+    let pod = target.api::<Pod>().create(&PostParams::default(), &pod).await.unwrap();
+    let spec = serde_json::to_value(pod.spec).unwrap();
+    assert_eq!(spec["serviceAccountName"], "default");
+    let volume = &spec["volumes"][0]["name"];
+    assert!(volume.as_str().unwrap().starts_with("kube-api-access-"));
+    let sources = json!([
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": name, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [
+            {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}},
+        ]}},
+    ]);
+    let expected = json!({"name": volume, "projected": {"defaultMode": 420, "sources": sources}});
+    assert_eq!(spec["volumes"], json!([expected]));
+    let path = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let mount = json!({"name": volume, "readOnly": true, "mountPath": path});
+    assert_eq!(spec["containers"][0]["volumeMounts"], json!([mount]));
+    accounts.delete("default", &DeleteParams::default()).await.unwrap();
+    let again = || async { account().await.filter(|account| account.uid() != first.uid()) };
+    target.until("the account is there again", again).await;
 }

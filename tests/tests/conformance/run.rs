@@ -1,6 +1,6 @@
 //! Runs a scenario against one server and records its answers.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -10,6 +10,8 @@ use pilothouse::client::{Body, Client};
 use pilothouse_sandbox::internals::protobuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::{kubectl::Kubectl, printed::normalised};
 
 /// How long to wait for an event of a watch that sends fewer than expected.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -133,15 +135,17 @@ impl Ask {
 /// A client in its own namespace that records the answers.
 pub(crate) struct Run {
     client: Client,
+    kubectl: Arc<Kubectl>,
     pub(crate) namespace: String,
     pub(crate) answers: Vec<Answer>,
 }
 
 impl Run {
     /// Creates the namespace `namespace` and starts a run in it.
-    pub(crate) async fn start(client: Client, namespace: &str) -> Self {
+    pub(crate) async fn start(client: Client, kubectl: Arc<Kubectl>, namespace: &str) -> Self {
         let mut run = Self {
             client,
+            kubectl,
             namespace: namespace.into(),
             answers: Vec::new(),
         };
@@ -185,6 +189,15 @@ impl Run {
         });
         let answers = futures_util::stream::iter(asked).buffered(AT_ONCE);
         self.answers.extend(answers.collect::<Vec<_>>().await);
+    }
+
+    /// Runs a command of kubectl and records what it prints.
+    pub(crate) async fn kubectl(&mut self, step: &str, line: &str, input: &str) {
+        let printed = self.kubectl.run(&self.namespace, line, input).await;
+        let body = json!({
+            "exit": printed.code, "stdout": normalised(&printed.stdout), "stderr": normalised(&printed.stderr),
+        });
+        self.record(step, body);
     }
 
     /// Records an observation.

@@ -21,5 +21,5 @@ pub(crate) fn write(scenario: &str, answers: &[Answer]) {
 
 fn file(scenario: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(env::var_os(FOLDER).filter(|folder| !folder.is_empty())?);
-    Some(folder.join(format!("{scenario}.json")))
+    Some(folder.join(format!("{}.json", scenario.replace('/', "-"))))
 }

@@ -246,6 +246,12 @@ pub(crate) const SERVED: &[Row] = &[
         &["name"],
         &[],
     ),
+    (
+        "leader_election_expired_takeover_timestamp_seconds",
+        "gauge",
+        &["name"],
+        &[],
+    ),
 ];
 
 /// Seconds of work in an informer.

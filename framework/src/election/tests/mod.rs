@@ -66,6 +66,10 @@ async fn a_standby_takes_over_when_the_leader_disappears() {
     );
     assert_eq!(status.phase(), Phase::Leading);
     assert!(second.holds());
+    // Only the second leader found a Lease that nobody had released.
+    let wall = b.client.clock().now().as_duration().as_secs();
+    assert_eq!(a.expired_takeover(), 0);
+    assert!(b.expired_takeover().abs_diff(wall) < 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,6 +95,7 @@ async fn a_leader_that_stops_hands_over_at_once_and_sends_nothing_after() {
     let _second = standby.await.unwrap();
     assert!(released.elapsed() < seconds(5), "{:?}", released.elapsed());
     assert_eq!(b.lease().await.lease_transitions, Some(1));
+    assert_eq!(b.expired_takeover(), 0);
 }
 
 #[tokio::test(start_paused = true)]

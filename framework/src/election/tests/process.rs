@@ -128,6 +128,12 @@ impl Process {
         self.lease().await.holder_identity.unwrap_or_default()
     }
 
+    /// The second in which this process took over a Lease that nobody had released.
+    pub(super) fn expired_takeover(&self) -> i64 {
+        let metrics = self.metrics.election("website");
+        metrics.expired_takeover.get() as i64
+    }
+
     pub(super) fn metric(&self, line: &str) -> bool {
         self.metrics.encode().contains(&format!("{line}\n"))
     }

@@ -179,10 +179,7 @@ mod tests {
             ApiResource::of::<HorizontalPodAutoscaler>(),
             ApiResource::of::<Namespace>(),
         ];
-        assert_eq!(
-            cluster.only_stored(&kinds),
-            ["PodDisruptionBudget", "HorizontalPodAutoscaler"]
-        );
+        assert_eq!(cluster.only_stored(&kinds), ["HorizontalPodAutoscaler"]);
         cluster.stop().await;
     }
 }

@@ -198,7 +198,10 @@ mod tests {
             "crd",
             "rbac",
             "manifests",
+            "alerts",
+            "dashboard",
             "completions",
+            "version",
             "help",
         ] {
             let text = of(vec![command(name)]).unwrap_or_default();

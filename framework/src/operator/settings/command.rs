@@ -12,7 +12,7 @@ use super::{
     Defaults, election, manifests,
     serving::{self, ENDPOINTS, parse_metrics_address},
 };
-use crate::operator::logs;
+use crate::operator::{logs, version};
 
 /// The default address of metrics and health.
 const METRICS_ADDRESS: &str = ":8080";
@@ -54,7 +54,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     let about = format!("The operator {name}.");
     let command = Command::new(name.to_owned())
         // Without a version clap adds no flag.
-        .version(Resettable::from(version::<F>(defaults).map(Str::from)))
+        .version(Resettable::from(version_flag::<F>(defaults).map(Str::from)))
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .args(cluster());
@@ -104,6 +104,17 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .about("Print everything that the operator needs in a cluster as YAML, for `kubectl apply -f -`")
         .after_help(SETTINGS_OF_RUN)
         .args(manifests::args());
+    let alerts = Command::new("alerts")
+        .about("Print the alerts as a rule file of Prometheus")
+        .arg(
+            manifests::prometheus_rule()
+                .help("Print a PrometheusRule for the Prometheus operator instead"),
+        )
+        .arg(operator_namespace(name).requires(manifests::PROMETHEUS_RULE))
+        .arg(check());
+    let dashboard = Command::new("dashboard")
+        .about("Print a dashboard for Grafana as JSON")
+        .arg(check());
     let completions = Command::new("completions")
         .about(format!(
             "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
@@ -133,7 +144,13 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .subcommand(crd)
         .subcommand(rbac)
         .subcommand(manifests)
+        .subcommand(alerts)
+        .subcommand(dashboard)
         .subcommand(completions)
+        .subcommand(
+            Command::new("version")
+                .about("Print the versions of the program, of the framework and of Kubernetes"),
+        )
         .subcommands(defaults.subcommands.iter().cloned().map(|own| {
             // Commands below it have them, too.
             own.args(cluster().map(|arg| arg.global(true)))
@@ -147,15 +164,15 @@ pub(super) fn takes_settings(command: &Command) -> bool {
     args.any(|arg| arg.get_id() == "print-settings")
 }
 
-/// The version that `--version` prints. `None` if the program has none, or if its own flags use the name.
-fn version<F: Args>(defaults: &Defaults) -> Option<String> {
+/// The text of `--version`. `None` if the program's own flags use the name.
+fn version_flag<F: Args>(defaults: &Defaults) -> Option<String> {
     let own = F::augment_args(Command::new(""));
     let is_taken = own.get_arguments().any(|arg| {
         arg.get_id() == "version"
             || arg.get_long() == Some("version")
             || arg.get_short() == Some('V')
     });
-    defaults.version.clone().filter(|_| !is_taken)
+    (!is_taken).then(|| version::text(defaults.version.as_deref()))
 }
 
 /// Adds the user's flags under their own heading, unless they set one themselves.
@@ -169,18 +186,21 @@ fn with_flags<F: Args>(command: Command, name: &str) -> Command {
 fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
     let elects = defaults.elects.unwrap_or(true);
     settings(command, name, defaults, METRICS_ADDRESS, elects)
-        .arg(
-            Arg::new(OPERATOR_NAMESPACE)
-                .long(OPERATOR_NAMESPACE)
-                .value_name("NAME")
-                .value_parser(election::parse_namespace)
-                .help_heading(CLUSTER)
-                // No default for clap, which panics if the name is not valid. The command reports it.
-                .help(format!(
-                    "Namespace of the operator's pods [default: {name}-system]"
-                )),
-        )
+        .arg(operator_namespace(name))
         .arg(check())
+}
+
+/// The flag for the namespace of the objects that are printed.
+fn operator_namespace(name: &str) -> Arg {
+    Arg::new(OPERATOR_NAMESPACE)
+        .long(OPERATOR_NAMESPACE)
+        .value_name("NAME")
+        .value_parser(election::parse_namespace)
+        .help_heading(CLUSTER)
+        // No default for clap, which panics if the name is not valid. The command reports it.
+        .help(format!(
+            "Namespace of the operator's pods [default: {name}-system]"
+        ))
 }
 
 /// The flag of the commands that print objects.
@@ -189,7 +209,7 @@ fn check() -> Arg {
         .long(CHECK)
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
-        .help("Print nothing, but fail and show the difference if this file has another content")
+        .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
 }
 
 /// The names of the flags for the connection to a cluster.

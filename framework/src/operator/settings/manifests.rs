@@ -8,12 +8,35 @@ use super::{
     setting::{Setting, error},
 };
 
+/// The flag for the form of the output.
+pub(in crate::operator) const OUTPUT: &str = "output";
+
 /// A heading in the help.
 const MANIFESTS: &str = "Manifests";
 
+/// The flag for the alerts as an object of the Prometheus operator.
+pub(in crate::operator) const PROMETHEUS_RULE: &str = "prometheus-rule";
+
+/// The flag without its help, which differs between the commands.
+pub(super) fn prometheus_rule() -> Arg {
+    Arg::new(PROMETHEUS_RULE)
+        .long(PROMETHEUS_RULE)
+        .action(ArgAction::SetTrue)
+        .help_heading(MANIFESTS)
+}
+
 /// The flags of `manifests` beside the settings of `run`.
-pub(super) fn args() -> [Arg; 4] {
+pub(super) fn args() -> [Arg; 6] {
     [
+        Arg::new(OUTPUT)
+            .long(OUTPUT)
+            .value_names(["FORMAT", "DIR"])
+            .num_args(1..=2)
+            .help_heading(MANIFESTS)
+            .help(
+                "Write a folder instead: `kustomize DIR` for a base with overlays, `helm DIR` for a chart; \
+                 with --check DIR, only compare it [default: yaml]",
+            ),
         Arg::new("image")
             .long("image")
             .value_name("NAME")
@@ -31,6 +54,8 @@ pub(super) fn args() -> [Arg; 4] {
             .action(ArgAction::SetTrue)
             .help_heading(MANIFESTS)
             .help("Also print a ServiceMonitor for the Prometheus operator"),
+        prometheus_rule()
+            .help("Also print a PrometheusRule with the alerts for the Prometheus operator"),
         Arg::new("args")
             .value_name("ARGS")
             .num_args(0..)

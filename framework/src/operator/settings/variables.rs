@@ -75,6 +75,11 @@ fn without(command: Command, own: &mut HashMap<Id, String>) -> Command {
     command.mut_subcommands(|command| without(command, own))
 }
 
+/// The name of the variable for a setting of the framework, such as `WEBSITE_METRICS_ADDRESS`.
+pub(in crate::operator) fn variable(operator: &str, setting: &str) -> String {
+    format!("{}_{}", screaming_case(operator), screaming_case(setting))
+}
+
 fn screaming_case(name: &str) -> String {
     let upper = |letter: char| match letter.is_ascii_alphanumeric() {
         true => letter.to_ascii_uppercase(),

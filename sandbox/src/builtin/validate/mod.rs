@@ -6,6 +6,7 @@
 //! | `fields.rs` | access to fields, and checks that several kinds share |
 //! | `event.rs` | Events in both API groups |
 //! | `pod.rs` | Pods, their templates, and the changes that a Pod allows |
+//! | `secret.rs` | Secrets and the content that their types promise |
 //! | `workload.rs` | Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs |
 //! | `admission.rs`, `api_service.rs` | webhook configurations and admission policies; APIServices |
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
@@ -32,6 +33,7 @@ mod limits;
 mod network;
 mod object;
 mod pod;
+mod secret;
 mod status;
 mod storage;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::autoscaler::autoscaler;
 use super::event::event;
 use super::fields::{at, immutable, list, map, port_number, protocol, text};
 use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
+use super::secret::secret;
 use super::{
     admission, certificates, classes, devices, flow_control, limits, network, storage, workload,
 };
@@ -170,7 +171,7 @@ const KEY: &str = "a valid config key must consist of alphanumeric characters, '
                    or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 /// The errors in a key of a ConfigMap or Secret.
-fn key_errors(key: &str) -> Vec<String> {
+pub(super) fn key_errors(key: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if key.len() > 253 {
         errors.push("must be no more than 253 characters".to_owned());
@@ -188,7 +189,7 @@ fn key_errors(key: &str) -> Vec<String> {
 }
 
 /// A ConfigMap or Secret holds at most one MiB.
-const DATA_LIMIT: usize = 1024 * 1024;
+pub(super) const DATA_LIMIT: usize = 1024 * 1024;
 
 fn config_map(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     let mut size = 0;
@@ -212,36 +213,13 @@ fn config_map(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) 
     frozen(object, old, &["data", "binaryData"], found);
 }
 
-fn secret(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
-    for (key, _) in map(object, "/data") {
-        for wrong in key_errors(key) {
-            found.push(FieldError::invalid(
-                format!("data[{key}]"),
-                key.as_str(),
-                wrong,
-            ));
-        }
-    }
-    let needed: &[&str] = match text(object, "/type") {
-        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
-        "kubernetes.io/dockercfg" => &[".dockercfg"],
-        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
-        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
-        _ => &[],
-    };
-    for key in needed {
-        if at(object, "/data").get(key).is_none() {
-            found.push(FieldError::required(format!("data[{key}]"), ""));
-        }
-    }
-    if let Some(old) = old {
-        immutable(object, old, "/type", found);
-    }
-    frozen(object, old, &["data"], found);
-}
-
 /// Refuses changes of a ConfigMap or Secret that was made immutable.
-fn frozen(object: &Value, old: Option<&Value>, fields: &[&str], found: &mut Vec<FieldError>) {
+pub(super) fn frozen(
+    object: &Value,
+    old: Option<&Value>,
+    fields: &[&str],
+    found: &mut Vec<FieldError>,
+) {
     let Some(old) = old.filter(|old| at(old, "/immutable") == true) else {
         return;
     };

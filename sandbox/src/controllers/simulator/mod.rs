@@ -4,6 +4,8 @@
 //! It simulates the following, and nothing else:
 //!
 //! - A node `sandbox` exists and is ready, and as many others as [`Builder::nodes`](crate::Builder::nodes) asks for.
+//! - Each namespace has the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`, whose text is empty as long as there is no HTTPS
+//!   listener. Pods get a service account and the volume with its token (`api/admission`).
 //! - A Deployment creates ReplicaSets with the label `pod-template-hash`. It rolls over to a new one when its template
 //!   changes (`RollingUpdate` with both bounds, or `Recreate`), scales, keeps `revisionHistoryLimit` old ones, and
 //!   reports counts, `observedGeneration` and the conditions `Available` and `Progressing`, including
@@ -18,7 +20,9 @@
 //!   come from the database of the machine.
 //! - [`Pods::stop_node`](crate::Pods::stop_node) stops a node. After 50 s it is marked and tainted, and after 5 min more, or as long as
 //!   they tolerate it, its Pods are deleted. They end when the node is back.
-//! - A Service of the type `LoadBalancer` without a class gets an address. There are no endpoints.
+//! - A Service with a selector has Endpoints and EndpointSlices of its Pods (`endpoints/mod.rs`). One of the type `LoadBalancer` without a class gets an
+//!   address.
+//! - A PodDisruptionBudget counts its Pods, and the server allows evictions accordingly.
 //! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
 //!   volume. A Pod waits for its claims.
 //! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
@@ -53,7 +57,10 @@
 //! | `history.rs` | ControllerRevisions |
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
-//! | `load_balancer.rs` | Services |
+//! | `load_balancer.rs`, `endpoints/` | Services |
+//! | `disruption.rs` | PodDisruptionBudgets |
+//! | `selected.rs` | which Services and budgets select a Pod |
+//! | `namespace_defaults.rs` | what each namespace has |
 //! | `volumes.rs` | PersistentVolumeClaims |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
@@ -62,17 +69,21 @@ mod conditions;
 mod cron_job;
 mod daemon_set;
 mod deployment;
+mod disruption;
+mod endpoints;
 mod events;
 mod history;
 mod job;
 mod kubelet;
 mod load_balancer;
+mod namespace_defaults;
 mod node;
 mod node_lifecycle;
 mod object;
 mod pod_control;
 mod replica_set;
 mod scheduler;
+mod selected;
 mod simulator;
 mod stateful_set;
 #[cfg(test)]

@@ -8,14 +8,16 @@ use tokio::time::Instant;
 use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
+use super::namespace_defaults::{accounts, config_maps, namespaces};
 use super::node;
 use super::object::{
     claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
     replication_controllers, resource_of, services, stateful_sets,
 };
+use super::selected::Selected;
 use super::{
-    MANAGER, cron_job, daemon_set, deployment, load_balancer, node_lifecycle, replica_set,
-    scheduler, stateful_set, volumes,
+    MANAGER, cron_job, daemon_set, deployment, disruption, endpoints, load_balancer,
+    namespace_defaults, node_lifecycle, replica_set, scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
 use crate::controllers::feed::{Feed, FeedEvent};
@@ -36,6 +38,7 @@ pub(crate) struct Simulator {
     nodes: u32,
     kubelet: Kubelet,
     jobs: Jobs,
+    selected: Selected,
 }
 
 /// An object to reconcile: its kind, namespace and name.
@@ -60,13 +63,15 @@ impl Simulator {
             pods(),
             claims(),
             services(),
+            disruption::budgets(),
         ]
     }
 
     /// The kinds whose changes are a reason to look at an object.
     fn followed() -> Vec<GroupResource> {
         let mut followed = Self::kinds();
-        followed.extend([events(), nodes()]);
+        followed.extend([endpoints::endpoints(), endpoints::slices()]);
+        followed.extend([events(), nodes(), namespaces(), accounts(), config_maps()]);
         followed
     }
 
@@ -84,6 +89,7 @@ impl Simulator {
             nodes,
             kubelet: Kubelet::default(),
             jobs: Jobs::default(),
+            selected: Selected::default(),
         }
     }
 
@@ -91,6 +97,8 @@ impl Simulator {
     pub(crate) async fn run(mut self) {
         node::create(&self.handle, self.nodes);
         let mut rules = self.handle.core().containers.rules.changes();
+        let core = self.handle.core().clone();
+        let mut root_ca = core.root_ca.subscribe();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
             let wake = async move {
@@ -109,6 +117,7 @@ impl Simulator {
                     self.enqueue_all(&nodes());
                     self.enqueue_all(&pods());
                 }
+                _ = root_ca.changed() => self.enqueue_all(&namespaces()),
                 () = wake => self.enqueue_due(),
             }
             while let Some(item) = self.queue.pop_front() {
@@ -128,11 +137,13 @@ impl Simulator {
             match event {
                 FeedEvent::Put { resource, object } => {
                     self.enqueue_owner(&object);
+                    self.enqueue_selecting(&resource, &object, false);
                     if resource == claims() {
                         self.enqueue_users(&object);
                     } else if resource == nodes() {
                         self.enqueue_for_nodes();
                     }
+                    self.enqueue_namespace_of(&resource, &object);
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Gone { resource, object } => {
@@ -144,6 +155,10 @@ impl Simulator {
                         self.enqueue_owner(&set);
                     }
                     let uid = meta::uid(&object);
+                    self.enqueue_selecting(&resource, &object, true);
+                    if resource == services() {
+                        endpoints::forget(&self.handle, &object);
+                    }
                     if resource == pods() {
                         self.handle.core().containers.forget(uid);
                         self.kubelet.forget(uid);
@@ -154,6 +169,7 @@ impl Simulator {
                     if resource == nodes() {
                         self.enqueue_for_nodes();
                     }
+                    self.enqueue_namespace_of(&resource, &object);
                     self.cancel(&ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Kinds => {}
@@ -187,6 +203,35 @@ impl Simulator {
             if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
                 self.enqueue(ObjectKey::of(pods(), &pod));
             }
+        }
+    }
+
+    /// Enqueues what selects a changed Pod, and the Service of changed endpoints.
+    fn enqueue_selecting(&mut self, resource: &GroupResource, object: &Value, gone: bool) {
+        let found = if *resource == pods() {
+            self.selected.by(&self.handle, object, gone)
+        } else if [endpoints::endpoints(), endpoints::slices()].contains(resource) {
+            vec![(services(), endpoints::service_of(object).to_owned())]
+        } else {
+            return;
+        };
+        for (resource, name) in found {
+            self.enqueue(ObjectKey {
+                resource,
+                namespace: meta::text(object, "namespace").to_owned(),
+                name,
+            });
+        }
+    }
+
+    /// Enqueues the namespace of an object that it always has.
+    fn enqueue_namespace_of(&mut self, resource: &GroupResource, object: &Value) {
+        if namespace_defaults::is_default(resource, object) {
+            self.enqueue(ObjectKey {
+                resource: namespaces(),
+                namespace: String::new(),
+                name: meta::text(object, "namespace").to_owned(),
+            });
         }
     }
 
@@ -259,7 +304,12 @@ impl Simulator {
         ) {
             ("", "pods") => self.reconcile_pod(&object),
             ("", "nodes") => node_lifecycle::reconcile(handle, &object),
-            ("", "services") => load_balancer::balance(handle, &object),
+            ("", "namespaces") => namespace_defaults::reconcile(handle, &object),
+            ("", "services") => {
+                endpoints::reconcile(handle, &object);
+                load_balancer::balance(handle, &object)
+            }
+            ("policy", "poddisruptionbudgets") => disruption::reconcile(handle, &object),
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),

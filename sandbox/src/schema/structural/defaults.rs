@@ -19,15 +19,8 @@ pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldE
         let base = at.to_string();
         let base = FieldPath::Base(&base);
         let mut wrong = Vec::new();
-        validate::validate(schema, default, &FieldPath::Root, &mut wrong);
-        errors.extend(wrong.into_iter().map(|mut error| {
-            // Their texts name the field only within the default.
-            error.field = match error.field.as_str() {
-                "<nil>" => base.to_string(),
-                inner => format!("{base}.{inner}"),
-            };
-            error
-        }));
+        validate::validate(schema, default, None, &FieldPath::Root, &mut wrong);
+        errors.extend(wrong.into_iter().map(|error| error.within(base)));
         list_type::validate(schema, default, &base, errors);
         if errors.len() == before {
             rule_evaluation::validate_part(schema, default, &base, errors);

@@ -36,11 +36,9 @@ pub(super) fn check(
         }
     }
     let here = at.to_string();
-    let atomic = text(map, "x-kubernetes-map-type") == "atomic";
-    let below = uncorrelated.or(atomic.then_some(&*here));
     let properties = at.child("properties");
     for (name, property) in fields(map, "properties") {
-        check(property, &properties.key(name), false, below, errors);
+        check(property, &properties.key(name), false, uncorrelated, errors);
     }
     if let Some(additional) = object(map, "additionalProperties") {
         let at = at.child("additionalProperties");

@@ -2,15 +2,18 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::builtin;
+use crate::registry::ServedKind;
+use crate::schema::Schema;
 
 /// A field selector: every term must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FieldSelector {
     terms: Vec<Term>,
+    /// The schema of custom resources: fields are selected with the defaults that a reader sees.
+    custom: Option<Schema>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Term {
     field: String,
     equal: bool,
@@ -18,25 +21,29 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Reads a selector over the fields of `resource` in `group`.
+    /// Reads a selector over the fields of a kind.
     ///
     /// # Errors
     /// The text of the API server if the selector is malformed or a field cannot be selected.
-    pub(crate) fn parse(text: &str, group: &str, resource: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, kind: &ServedKind) -> Result<Self, String> {
         let mut terms = Vec::new();
-        for part in split(text).into_iter().filter(|part| !part.is_empty()) {
+        let mut parts = split(text);
+        // The error is about the first wrong part in this order.
+        parts.sort_unstable();
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let wrong = || format!("invalid selector: '{text}'; can't understand '{part}'");
             let (field, equal, value) = operator(part).ok_or_else(wrong)?;
-            let field = match (group, field.strip_prefix("regarding.")) {
+            let field = match (&*kind.group, field.strip_prefix("regarding.")) {
                 // Events are stored in their core form, which has another name for the object.
                 ("events.k8s.io", Some(rest)) => {
-                    known(&format!("involvedObject.{rest}"), "", "events")?.to_owned()
+                    built_in(&format!("involvedObject.{rest}"), "", "events")?.to_owned()
                 }
                 ("events.k8s.io", None) if field == "reportingController" => {
                     "reportingComponent".to_owned()
                 }
                 ("events.k8s.io", None) if field == "reason" || field == "type" => field.to_owned(),
-                _ => known(field, group, resource)?.to_owned(),
+                _ if kind.is_custom() => custom(field, kind)?.to_owned(),
+                _ => built_in(field, &kind.group, &kind.plural)?.to_owned(),
             };
             let value = unescape(value).ok_or_else(wrong)?;
             terms.push(Term {
@@ -45,7 +52,9 @@ impl FieldSelector {
                 value,
             });
         }
-        Ok(Self { terms })
+        let is_custom = kind.is_custom() && !terms.is_empty();
+        let custom = is_custom.then(|| kind.structural());
+        Ok(Self { terms, custom })
     }
 
     /// Whether the text is a selector, of whichever fields.
@@ -59,9 +68,21 @@ impl FieldSelector {
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        self.terms
-            .iter()
-            .all(|term| (text(object, &term.field) == term.value) == term.equal)
+        let Some(schema) = &self.custom else {
+            return self.hold(|field| text(object, field));
+        };
+        let filled = (!schema.has_all_defaults(object)).then(|| {
+            let mut filled = object.clone();
+            schema.apply_defaults(&mut filled);
+            filled
+        });
+        let object = filled.as_ref().unwrap_or(object);
+        self.hold(|field| value(object, field).unwrap_or_default())
+    }
+
+    fn hold<'a>(&self, text: impl Fn(&str) -> Cow<'a, str>) -> bool {
+        let mut terms = self.terms.iter();
+        terms.all(|term| (text(&term.field) == term.value) == term.equal)
     }
 }
 
@@ -125,8 +146,26 @@ const EVENT: &[&str] = &[
     "type",
 ];
 
-/// The field of the stored object for a field of a selector.
-fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, String> {
+/// A field of a selector over custom resources.
+fn custom<'a>(field: &'a str, kind: &ServedKind) -> Result<&'a str, String> {
+    let known = match field {
+        "metadata.name" => true,
+        "metadata.namespace" => kind.namespaced,
+        _ => kind.selectable_fields.iter().any(|known| known == field),
+    };
+    if known {
+        Ok(field)
+    } else {
+        Err(unknown(field))
+    }
+}
+
+fn unknown(field: &str) -> String {
+    format!("field label not supported: {field}")
+}
+
+/// The field of the stored object for a field of a selector over a built-in kind.
+fn built_in<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, String> {
     if field == "metadata.name" || field == "metadata.namespace" {
         return Ok(field);
     }
@@ -147,7 +186,6 @@ fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, Str
                 return Err(format!("field label not supported for {kind}: {field}"));
             }
         },
-        _ if !builtin::resources().iter().any(|own| own.group == group) => &[],
         _ => {
             return Err(format!(
                 "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
@@ -157,11 +195,11 @@ fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, Str
     if own.contains(&field) {
         Ok(field)
     } else {
-        Err(format!("field label not supported: {field}"))
+        Err(unknown(field))
     }
 }
 
-/// The value of the field as text; empty if it is missing.
+/// The value of a field of a built-in kind as text; empty if it is missing.
 fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
     if field == "source" {
         // Older Events name their source by component, newer ones by the reporting controller.
@@ -172,27 +210,57 @@ fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
             component
         };
     }
-    let value = field
-        .split('.')
-        .try_fold(object, |value, part| value.get(part));
-    match value {
-        Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(Value::Bool(flag)) => Cow::Owned(flag.to_string()),
-        Some(Value::Number(number)) => Cow::Owned(number.to_string()),
-        // Booleans and counts that are not set read as their zero value.
-        _ => match field {
-            "spec.hostNetwork" | "spec.unschedulable" => Cow::Borrowed("false"),
-            "status.successful" | "status.replicas" => Cow::Borrowed("0"),
-            _ => Cow::Borrowed(""),
-        },
+    // Booleans and counts that are not set read as their zero value.
+    value(object, field).unwrap_or(match field {
+        "spec.hostNetwork" | "spec.unschedulable" => Cow::Borrowed("false"),
+        "status.successful" | "status.replicas" => Cow::Borrowed("0"),
+        _ => Cow::Borrowed(""),
+    })
+}
+
+/// The value at a path of names as text.
+fn value<'a>(object: &'a Value, field: &str) -> Option<Cow<'a, str>> {
+    let mut names = field.split('.');
+    match names.try_fold(object, |value, name| value.get(name))? {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(flag) => Some(Cow::Owned(flag.to_string())),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::{builtin, definitions};
+
+    fn built_in(group: &str, plural: &str) -> Arc<ServedKind> {
+        let mut kinds = builtin::kinds().into_iter();
+        kinds
+            .find(|kind| kind.group == group && kind.plural == plural)
+            .unwrap()
+    }
+
+    /// A custom kind whose field `spec.color` can be selected.
+    fn custom(scope: &str) -> Arc<ServedKind> {
+        let color = json!({"type": "string", "default": "red"});
+        let replicas = json!({"type": "object", "properties": {"replicas": {"type": "integer"}}});
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "default": {}, "properties": {"color": color}}, "status": replicas,
+        }});
+        let kinds = definitions::kinds(&json!({"spec": {
+            "group": "demo.dev", "scope": scope, "names": {"plural": "websites", "kind": "Website"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".status.replicas"}],
+            }],
+        }}));
+        kinds[0].clone()
+    }
 
     #[test]
     fn terms_are_joined_by_and() {
@@ -206,32 +274,52 @@ mod tests {
             ("spec.hostNetwork=false", true),
             ("status.podIP=", true),
         ] {
-            let parsed = FieldSelector::parse(selector, "", "pods");
-            assert_eq!(
-                parsed.map(|parsed| parsed.matches(&pod)),
-                Ok(expected),
-                "{selector}"
-            );
+            let parsed = FieldSelector::parse(selector, &built_in("", "pods"));
+            assert_eq!(parsed.unwrap().matches(&pod), expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn fields_of_custom_resources_are_selected_with_their_defaults() {
+        let blue = json!({"spec": {"color": "blue"}, "status": {"replicas": 0}});
+        let plain = json!({});
+        for (selector, expected) in [
+            ("spec.color=blue", [true, false]),
+            ("spec.color=red", [false, true]),
+            ("spec.color!=red,status.replicas=0", [true, false]),
+            // What is not set is empty, also a number.
+            ("status.replicas=", [false, true]),
+        ] {
+            let parsed = FieldSelector::parse(selector, &custom("Namespaced")).unwrap();
+            let found = [&blue, &plain].map(|object| parsed.matches(object));
+            assert_eq!(found, expected, "{selector}");
         }
     }
 
     #[test]
     fn unknown_fields_are_refused() {
+        let refused = |text, kind: &ServedKind| FieldSelector::parse(text, kind).err();
+        let unsupported = |field| Some(format!("field label not supported: {field}"));
         assert_eq!(
-            FieldSelector::parse("spec.foo=1", "", "pods"),
-            Err("field label not supported: spec.foo".into())
+            refused("spec.foo=1", &built_in("", "pods")),
+            unsupported("spec.foo")
+        );
+        let (namespaced, cluster) = (custom("Namespaced"), custom("Cluster"));
+        assert_eq!(refused("spec.foo=1", &namespaced), unsupported("spec.foo"));
+        assert_eq!(refused("metadata.namespace=a", &namespaced), None);
+        assert_eq!(
+            refused("metadata.namespace=a", &cluster),
+            unsupported("metadata.namespace")
         );
         assert_eq!(
-            FieldSelector::parse("spec.foo=1", "demo.dev", "websites"),
-            Err("field label not supported: spec.foo".into())
+            refused("spec.foo=1", &built_in("", "configmaps")),
+            Some("\"spec.foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"".into())
         );
-        assert_eq!(
-            FieldSelector::parse("spec.foo=1", "", "configmaps"),
-            Err("\"spec.foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"".into())
-        );
-        assert!(FieldSelector::parse("metadata.name", "", "pods").is_err());
+        assert_eq!(refused("b=1,a=1", &namespaced), unsupported("a"));
+        assert!(refused("metadata.name", &built_in("", "pods")).is_some());
         let event = json!({"involvedObject": {"name": "a"}});
-        let regarding = FieldSelector::parse("regarding.name=a", "events.k8s.io", "events");
-        assert_eq!(regarding.map(|selector| selector.matches(&event)), Ok(true));
+        let regarding =
+            FieldSelector::parse("regarding.name=a", &built_in("events.k8s.io", "events"));
+        assert!(regarding.unwrap().matches(&event));
     }
 }

@@ -11,10 +11,18 @@ use crate::{
 };
 
 pub(crate) async fn accepted(run: &mut Run) {
+    // Other scenarios install gadgets, and name them in commands of kubectl, at the same time.
+    let mut gizmo = definition();
+    gizmo["metadata"]["name"] = "gizmos.accepted.pilothouse.dev".into();
+    gizmo["spec"]["group"] = "accepted.pilothouse.dev".into();
+    gizmo["spec"]["names"] = json!({
+        "plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList", "shortNames": ["gz"],
+        "categories": ["all"],
+    });
     let kinds = [
         ("website", to_json(&Website::crd().unwrap())),
         ("gallery", to_json(&Gallery::crd().unwrap())),
-        ("gadget", definition()),
+        ("gizmo", gizmo),
     ];
     for (kind, definition) in kinds {
         let name = definition["metadata"]["name"].as_str().unwrap().to_owned();

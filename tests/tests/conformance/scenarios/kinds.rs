@@ -3,12 +3,12 @@
 //! A file holds the kind's plural name and scope, a minimal and a rich object, merge patches for the rich object
 //! (`updates`), merge patches that make the minimal object invalid (`refused`), and a status, if the kind has one.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::discovery::AGGREGATED;
+use super::{Scenario, discovery::AGGREGATED};
 use crate::run::{Ask, Run};
 
 #[derive(Deserialize)]
@@ -79,15 +79,22 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("apiextensions.k8s.io/v1", "customresourcedefinitions"),
 ];
 
-pub(crate) async fn objects(run: &mut Run) {
-    let kinds = Kind::all();
-    every_kind_is_tested(run, &kinds).await;
-    for (name, kind) in &kinds {
-        life(run, name, kind).await;
-    }
+/// Returns a scenario for each kind.
+pub(super) fn of_each() -> impl Iterator<Item = Scenario> {
+    Kind::all().into_iter().map(|(name, kind)| {
+        let kind = Arc::new(kind);
+        Scenario::new(format!("kinds/{name}"), move |mut run: Run| {
+            let kind = kind.clone();
+            async move {
+                life(&mut run, &kind).await;
+                run
+            }
+        })
+    })
 }
 
-async fn every_kind_is_tested(run: &mut Run, kinds: &BTreeMap<String, Kind>) {
+pub(crate) async fn every_kind_is_tested(run: &mut Run) {
+    let kinds = Kind::all();
     let mut untested = Vec::new();
     for root in ["/api", "/apis"] {
         let discovered = run
@@ -138,72 +145,64 @@ fn resources(group: &Value, version: &str) -> Vec<String> {
         .collect()
 }
 
-async fn life(run: &mut Run, name: &str, kind: &Kind) {
+async fn life(run: &mut Run, kind: &Kind) {
     let path = kind.path(run);
     let at = |object: &Value| format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
     let (minimal, rich) = (at(&kind.minimal), at(&kind.rich));
-    let step = |what: &str| format!("{name}: {what}");
     let create = |object: &Value| Ask::post(&path, object.clone());
 
-    run.step(step("create minimal"), create(&kind.minimal))
-        .await;
-    run.step(step("create again"), create(&kind.minimal)).await;
-    run.step(step("create rich"), create(&kind.rich)).await;
-    run.step(step("get minimal"), Ask::get(&minimal)).await;
-    run.step(step("get rich"), Ask::get(&rich)).await;
+    run.step("create minimal", create(&kind.minimal)).await;
+    run.step("create again", create(&kind.minimal)).await;
+    run.step("create rich", create(&kind.rich)).await;
+    run.step("get minimal", Ask::get(&minimal)).await;
+    run.step("get rich", Ask::get(&rich)).await;
     let same = put_the_same(run, &rich).await;
-    run.record(step("put the same changes nothing"), same.into());
+    run.record("put the same changes nothing", same.into());
     run.step(
-        step("put without a version"),
+        "put without a version",
         Ask::put(&minimal, kind.minimal.clone()),
     )
     .await;
     let mut absent = kind.minimal.clone();
     absent["metadata"]["name"] = "absent".into();
     let ask = Ask::put(format!("{path}/absent?dryRun=All"), absent);
-    run.step(step("put absent"), ask).await;
+    run.step("put absent", ask).await;
 
     let label = |name: &str| json!({"metadata": {"labels": {name: "yes"}}});
+    run.step("merge patch", Ask::merge(&rich, label("conformance-kind")))
+        .await;
     run.step(
-        step("merge patch"),
-        Ask::merge(&rich, label("conformance-kind")),
-    )
-    .await;
-    run.step(
-        step("strategic merge patch"),
+        "strategic merge patch",
         Ask::strategic(&rich, label("strategic")),
     )
     .await;
     let note = json!([{"op": "add", "path": "/metadata/annotations", "value": {"json": "yes"}}]);
-    run.step(step("JSON patch"), Ask::json(&rich, note)).await;
+    run.step("JSON patch", Ask::json(&rich, note)).await;
     for (what, patch) in &kind.updates {
-        run.step(
-            step(&format!("update {what}")),
-            Ask::merge(&rich, patch.clone()),
-        )
-        .await;
+        run.step(format!("update {what}"), Ask::merge(&rich, patch.clone()))
+            .await;
     }
     let apply = |manager: &str| {
         let mut applied = kind.minimal.clone();
         applied["metadata"]["labels"] = json!({"by": manager});
         Ask::apply(format!("{minimal}?fieldManager={manager}"), applied)
     };
-    run.step(step("apply"), apply("one")).await;
-    run.step(step("apply by another"), apply("two")).await;
+    run.step("apply", apply("one")).await;
+    run.step("apply by another", apply("two")).await;
     let again = Ask::apply(
         format!("{rich}?fieldManager=one&force=true"),
         kind.rich.clone(),
     );
-    run.step(step("apply rich"), again).await;
+    run.step("apply rich", again).await;
 
     for (what, patch) in &kind.refused {
         let mut bad = kind.minimal.clone();
         merge(&mut bad, patch);
         let ask = Ask::post(format!("{path}?dryRun=All"), bad);
-        run.step(step(&format!("refused: {what}")), ask).await;
+        run.step(format!("refused: {what}"), ask).await;
     }
     run.step(
-        step("unknown field"),
+        "unknown field",
         Ask::merge(
             format!("{rich}?fieldValidation=Strict&dryRun=All"),
             json!({"bogus": 1}),
@@ -213,36 +212,28 @@ async fn life(run: &mut Run, name: &str, kind: &Kind) {
     if let Some(status) = &kind.status {
         let status = json!({"status": status});
         run.step(
-            step("status"),
+            "status",
             Ask::merge(format!("{rich}/status"), status.clone()),
         )
         .await;
-        run.step(step("get status"), Ask::get(format!("{rich}/status")))
+        run.step("get status", Ask::get(format!("{rich}/status")))
             .await;
         for (what, status) in &kind.refused_status {
             let ask = Ask::merge(format!("{rich}/status"), json!({"status": status}));
-            run.step(step(&format!("refused status: {what}")), ask)
-                .await;
+            run.step(format!("refused status: {what}"), ask).await;
         }
-        run.step(
-            step("status in the main resource"),
-            Ask::merge(&minimal, status),
-        )
-        .await;
+        run.step("status in the main resource", Ask::merge(&minimal, status))
+            .await;
     }
-    run.step(step("table of minimal"), Ask::get(&minimal).table())
+    run.step("table of minimal", Ask::get(&minimal).table())
         .await;
-    run.step(step("table of rich"), Ask::get(&rich).table())
-        .await;
+    run.step("table of rich", Ask::get(&rich).table()).await;
     let listed = format!("{path}?labelSelector=conformance-kind%3Dyes");
-    run.step(step("list"), Ask::get(&listed)).await;
+    run.step("list", Ask::get(&listed)).await;
     for selector in kind.selectors.iter().map(String::as_str).chain(["bogus=x"]) {
         let selected = format!("{listed}&fieldSelector={}", selector.replace('=', "%3D"));
-        run.step(
-            step(&format!("list by {selector}")),
-            Ask::get(selected).table(),
-        )
-        .await;
+        run.step(format!("list by {selector}"), Ask::get(selected).table())
+            .await;
     }
 
     // A real server protects some kinds with a finalizer that a controller removes.
@@ -251,12 +242,11 @@ async fn life(run: &mut Run, name: &str, kind: &Kind) {
         run.send_unrecorded(Ask::merge(one, free.clone())).await;
     }
     let mut watch = run.watch(format!("{listed}&watch=true")).await;
-    run.step(step("delete rich"), Ask::delete(&rich)).await;
+    run.step("delete rich", Ask::delete(&rich)).await;
     let events = watch.events(2).await;
-    run.record(step("watched"), events);
-    run.step(step("delete minimal"), Ask::delete(&minimal))
-        .await;
-    run.step(step("get deleted"), Ask::get(&rich)).await;
+    run.record("watched", events);
+    run.step("delete minimal", Ask::delete(&minimal)).await;
+    run.step("get deleted", Ask::get(&rich)).await;
 }
 
 /// Whether a replace by the same object leaves its version. Tries again if a controller changes the object meanwhile.

@@ -1,5 +1,6 @@
 //! The scenarios that both servers run.
 
+mod admission;
 mod apply;
 mod crud;
 mod definitions;
@@ -7,31 +8,71 @@ mod discovery;
 mod forms;
 mod gadget;
 mod kinds;
+mod kubectl;
 mod lists;
 mod patches;
 mod protobuf;
+mod ratcheting;
 mod refusals;
 mod reviews;
+mod selectable_fields;
 mod status;
 mod subresources;
 mod validation;
 mod watch_lists;
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use crate::run::Run;
 
-/// A function that runs its steps in a new namespace.
-pub(crate) type Scenario = fn(Run) -> Pin<Box<dyn Future<Output = Run>>>;
+/// Steps that run in order, in a new namespace.
+#[derive(Clone)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) run: Arc<Steps>,
+}
+
+/// The function of a scenario: it returns its run with the answers.
+type Steps = dyn Fn(Run) -> Pin<Box<dyn Future<Output = Run> + Send>> + Send + Sync;
+
+impl Scenario {
+    fn new<F: Future<Output = Run> + Send + 'static>(
+        name: String,
+        steps: impl Fn(Run) -> F + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name,
+            run: Arc::new(move |run| Box::pin(steps(run))),
+        }
+    }
+
+    /// Returns the name of the scenario's namespace.
+    pub(crate) fn namespace(&self) -> String {
+        const LONGEST: usize = 63;
+        let name = self.name.replace(['/', '.'], "-");
+        let mut namespace = format!("conformance-{name}");
+        namespace.truncate(LONGEST);
+        namespace.trim_end_matches('-').into()
+    }
+
+    /// Whether the scenario makes the server treat the objects of others differently: by admission, or by a default class.
+    pub(crate) fn affects_others(&self) -> bool {
+        ["kinds/storageclasses", "admissionregistration.k8s.io"]
+            .iter()
+            .any(|kind| self.name.contains(kind))
+    }
+}
 
 macro_rules! scenarios {
     ($($name:literal => $module:ident::$function:ident,)*) => {
-        /// Returns all scenarios with their names, in order.
-        pub(crate) fn all() -> Vec<(&'static str, Scenario)> {
-            vec![$(($name, |mut run| Box::pin(async move {
+        /// Returns all scenarios.
+        pub(crate) fn all() -> Vec<Scenario> {
+            let mut all = vec![$(Scenario::new($name.into(), |mut run: Run| async move {
                 $module::$function(&mut run).await;
                 run
-            }))),*]
+            })),*];
+            all.extend(kinds::of_each());
+            all
         }
     };
 }
@@ -42,12 +83,15 @@ scenarios! {
     "validation" => validation::of_values,
     "pruning" => validation::of_unknown_fields,
     "rules" => validation::of_transitions,
+    "ratcheting" => ratcheting::of_stored_objects,
     "apply-custom" => apply::custom,
     "apply-deployment" => apply::deployment,
     "patches" => patches::deployment,
     "patches-custom" => patches::custom,
     "status" => status::subresources,
     "pods" => subresources::pods,
+    "admission" => admission::of_pods,
+    "admission-of-claims" => admission::of_claims,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
     "token-reviews" => reviews::of_tokens,
@@ -60,6 +104,7 @@ scenarios! {
     "namespaces" => crud::namespaces,
     "lists" => lists::pages,
     "selectors" => lists::selectors,
+    "selectable-fields" => selectable_fields::of_custom_resources,
     "watches" => lists::watches,
     "forms" => forms::of_answers,
     "watch-lists" => watch_lists::beginnings,
@@ -68,5 +113,21 @@ scenarios! {
     "protobuf" => protobuf::objects,
     "protobuf-refused" => protobuf::refused,
     "protobuf-forms" => protobuf::forms,
-    "kinds" => kinds::objects,
+    "kubectl-create" => kubectl::create,
+    "kubectl-run" => kubectl::run_and_expose,
+    "kubectl-get" => kubectl::get,
+    "kubectl-describe" => kubectl::describe,
+    "kubectl-discovery" => kubectl::discovery,
+    "kubectl-auth" => kubectl::access,
+    "kubectl-pods" => kubectl::pods,
+    "kubectl-nodes" => kubectl::nodes,
+    "kubectl-apply" => kubectl::apply,
+    "kubectl-patch" => kubectl::patches,
+    "kubectl-label" => kubectl::attributes,
+    "kubectl-scale" => kubectl::scale,
+    "kubectl-rollout" => kubectl::rollout,
+    "kubectl-set" => kubectl::set,
+    "kubectl-delete" => kubectl::delete,
+    "kubectl-wait" => kubectl::wait,
+    "discovery-kinds" => kinds::every_kind_is_tested,
 }

@@ -16,7 +16,7 @@ const EITHER: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 /// Objects whose fields have types of many sorts.
 fn samples(namespace: &str) -> Vec<(&'static str, Value)> {
-    // The admission of a real server adds the last fields; the sandbox has no such admission.
+    // The admission of a real server adds the last fields; that of the sandbox only with the simulator.
     let pod = json!({"restartPolicy": "Never", "containers": [{
         "name": "a", "image": "a", "command": ["x", ""],
         "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
@@ -26,8 +26,6 @@ fn samples(namespace: &str) -> Vec<(&'static str, Value)> {
         "volumeMounts": [{"name": "v", "mountPath": "/v"}],
     }], "volumes": [{"name": "v", "configMap": {"name": "a", "defaultMode": 256}}],
         "automountServiceAccountToken": false, "serviceAccountName": "default",
-        "priority": 0, "preemptionPolicy": "PreemptLowerPriority",
-        "tolerations": (["not-ready", "unreachable"].map(|taint| json!({"key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}))),
     });
     vec![
         ("v1/configmaps", map("a")),

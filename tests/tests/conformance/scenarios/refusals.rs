@@ -331,6 +331,43 @@ pub(crate) async fn of_requests(run: &mut Run) {
         Ask::merge(format!("{secrets}/t"), json!({"type": "other"})),
     )
     .await;
+    for (step, kind, data) in [
+        ("no key", "tls", json!({"tls.crt": "YQ=="})),
+        ("empty pair", "tls", json!({"tls.crt": "", "tls.key": ""})),
+        ("empty key", "ssh-auth", json!({"ssh-privatekey": ""})),
+        ("nobody", "basic-auth", json!({"user": "YQ=="})),
+        ("a password", "basic-auth", json!({"password": ""})),
+        ("no account", "service-account-token", json!({})),
+        ("nothing", "dockercfg", json!({})),
+        ("text", "dockercfg", json!({".dockercfg": "c2VjcmV0"})),
+        (
+            "empty",
+            "dockerconfigjson",
+            json!({".dockerconfigjson": ""}),
+        ),
+        (
+            "list",
+            "dockerconfigjson",
+            json!({".dockerconfigjson": "W10="}),
+        ),
+        (
+            "null",
+            "dockerconfigjson",
+            json!({".dockerconfigjson": "bnVsbA=="}),
+        ),
+        (
+            "object",
+            "dockerconfigjson",
+            json!({".dockerconfigjson": "e30="}),
+        ),
+    ] {
+        let secret = json!({
+            "metadata": {"name": "k"}, "type": format!("kubernetes.io/{kind}"), "data": data,
+        });
+        let path = format!("{secrets}?dryRun=All");
+        run.step(format!("secret: {kind}: {step}"), Ask::post(path, secret))
+            .await;
+    }
     let services = run.path("v1/services");
     run.step(
         "service: no ports",

@@ -9,10 +9,8 @@ fn pod(name: &str) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
-            // The admission of a real server adds these fields; the sandbox has no such admission.
+            // The admission of a real server adds these fields; that of the sandbox only with the simulator.
             "automountServiceAccountToken": false, "serviceAccountName": "default",
-            "priority": 0, "preemptionPolicy": "PreemptLowerPriority",
-            "tolerations": (["not-ready", "unreachable"].map(|taint| json!({"key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}))),
             "containers": [{"name": "one", "image": "one:1", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}}],
         },
     })

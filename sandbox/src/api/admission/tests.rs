@@ -1,0 +1,181 @@
+use serde_json::{Value, json};
+
+use crate::Sandbox;
+use crate::api::Handle;
+use crate::error::ApiError;
+use crate::registry::GroupResource;
+
+fn classes() -> GroupResource {
+    GroupResource::new("scheduling.k8s.io", "priorityclasses")
+}
+
+fn start(simulator: bool) -> (Sandbox, Handle) {
+    let sandbox = Sandbox::builder().seed(1).simulator(simulator);
+    let sandbox = sandbox.build().unwrap();
+    let handle = Handle::new(sandbox.core(), "test");
+    (sandbox, handle)
+}
+
+/// Creates a Pod whose specification has these fields, and returns its specification.
+fn pod(handle: &Handle, fields: &Value) -> Result<Value, ApiError> {
+    let mut pod = json!({
+        "metadata": {"generateName": "one-", "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    for (name, value) in fields.as_object().unwrap() {
+        pod["spec"][name] = value.clone();
+    }
+    let created = handle.create(&GroupResource::new("", "pods"), pod)?;
+    Ok(created["spec"].clone())
+}
+
+fn account(handle: &Handle, name: &str, fields: &Value) {
+    let mut account = json!({"metadata": {"name": name, "namespace": "default"}});
+    for (name, value) in fields.as_object().unwrap() {
+        account[name] = value.clone();
+    }
+    let accounts = GroupResource::new("", "serviceaccounts");
+    handle.create(&accounts, account).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_gets_the_token_of_its_service_account() {
+    let (_sandbox, handle) = start(true);
+    let containers = json!([
+        {"name": "one", "image": "i"},
+        {"name": "own", "image": "i", "volumeMounts": [
+            {"name": "mine", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]},
+    ]);
+    let volumes = json!([{"name": "mine", "emptyDir": {}}]);
+    let spec = pod(
+        &handle,
+        &json!({"containers": containers, "volumes": volumes}),
+    )
+    .unwrap();
+    assert_eq!(spec["serviceAccountName"], "default");
+    assert_eq!(spec["serviceAccount"], "default");
+    let volume = spec["volumes"][1]["name"].as_str().unwrap();
+    assert!(volume.starts_with("kube-api-access-"));
+    assert_eq!(spec["containers"][0]["volumeMounts"][0]["name"], volume);
+    let own = spec["containers"][1]["volumeMounts"].as_array().unwrap();
+    assert_eq!(own.len(), 1, "what is mounted at this place stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_and_account_can_do_without_the_token() {
+    let (_sandbox, handle) = start(true);
+    let off = json!({"automountServiceAccountToken": false});
+    account(&handle, "quiet", &off);
+    assert!(pod(&handle, &off).unwrap()["volumes"].is_null());
+    let of_account = json!({"serviceAccountName": "quiet"});
+    assert!(pod(&handle, &of_account).unwrap()["volumes"].is_null());
+    let on = json!({"serviceAccountName": "quiet", "automountServiceAccountToken": true});
+    assert!(pod(&handle, &on).unwrap()["volumes"].is_array());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_gets_the_pull_secrets_of_its_account_unless_it_has_its_own() {
+    let (_sandbox, handle) = start(true);
+    let secrets = json!([{"name": "registry"}]);
+    account(&handle, "pulls", &json!({"imagePullSecrets": secrets}));
+    let spec = pod(&handle, &json!({"serviceAccountName": "pulls"})).unwrap();
+    assert_eq!(spec["imagePullSecrets"], secrets);
+    let own = json!([{"name": "mine"}]);
+    let given = json!({"serviceAccountName": "pulls", "imagePullSecrets": own});
+    assert_eq!(pod(&handle, &given).unwrap()["imagePullSecrets"], own);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_account_is_refused_only_with_the_simulator() {
+    let missing = json!({"serviceAccountName": "nobody"});
+    let (_sandbox, handle) = start(true);
+    let error = pod(&handle, &missing).unwrap_err();
+    assert_eq!(error.code, 403);
+    assert_eq!(
+        error.message,
+        "pods \"one-\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found"
+    );
+    let (_sandbox, handle) = start(false);
+    let spec = pod(&handle, &missing).unwrap();
+    assert!(spec["volumes"].is_null());
+    assert!(pod(&handle, &json!({})).unwrap()["serviceAccountName"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tolerations_are_added_where_the_pod_has_none_of_its_own() {
+    let (_sandbox, handle) = start(false);
+    let seconds = |spec: &Value| -> Vec<Value> {
+        let tolerations = spec["tolerations"].as_array().unwrap().iter();
+        tolerations
+            .map(|one| one["tolerationSeconds"].clone())
+            .collect()
+    };
+    assert_eq!(seconds(&pod(&handle, &json!({})).unwrap()), [300, 300]);
+    let unreachable = json!({
+        "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5,
+    });
+    let spec = pod(&handle, &json!({"tolerations": [unreachable]})).unwrap();
+    assert_eq!(seconds(&spec), [5, 300]);
+    let all = json!({"tolerations": [{"operator": "Exists"}]});
+    assert_eq!(seconds(&pod(&handle, &all).unwrap()), [Value::Null]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_has_the_priority_of_its_class() {
+    let (_sandbox, handle) = start(false);
+    assert_eq!(pod(&handle, &json!({})).unwrap()["priority"], 0);
+    let critical = json!({"priorityClassName": "system-node-critical"});
+    assert_eq!(pod(&handle, &critical).unwrap()["priority"], 2_000_001_000);
+    let error = pod(&handle, &json!({"priorityClassName": "none"})).unwrap_err();
+    assert_eq!(
+        error.message,
+        "pods \"one-\" is forbidden: no PriorityClass with name none was found"
+    );
+    let error = pod(&handle, &json!({"priority": 7})).unwrap_err();
+    assert_eq!(error.code, 403);
+    let class = |name: &str| json!({"metadata": {"name": name}, "value": 7, "globalDefault": true, "preemptionPolicy": "Never"});
+    handle.create(&classes(), class("usual")).unwrap();
+    let spec = pod(&handle, &json!({})).unwrap();
+    assert_eq!(
+        (
+            &spec["priority"],
+            &spec["priorityClassName"],
+            &spec["preemptionPolicy"]
+        ),
+        (&json!(7), &json!("usual"), &json!("Never"))
+    );
+    let error = handle.create(&classes(), class("second")).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("PriorityClass usual is already marked as default")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_gets_the_newest_default_class() {
+    let (_sandbox, handle) = start(false);
+    let created = |spec: &Value| {
+        let mut claim = json!({
+            "metadata": {"generateName": "data-", "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        });
+        for (field, value) in spec.as_object().unwrap() {
+            claim["spec"][field] = value.clone();
+        }
+        let claims = GroupResource::new("", "persistentvolumeclaims");
+        handle.create(&claims, claim).unwrap()["spec"]["storageClassName"].clone()
+    };
+    assert_eq!(created(&json!({})), Value::Null);
+    let storage = GroupResource::new("storage.k8s.io", "storageclasses");
+    for name in ["a-old", "z-new"] {
+        let class = json!({
+            "metadata": {"name": name, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            "provisioner": "example.com/disk",
+        });
+        handle.create(&storage, class).unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    }
+    assert_eq!(created(&json!({})), "z-new");
+    assert_eq!(created(&json!({"storageClassName": ""})), "");
+}

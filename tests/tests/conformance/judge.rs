@@ -1,0 +1,145 @@
+//! Runs the scenarios of the selected cases, and judges and reports each case.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
+
+use futures_util::{StreamExt, stream};
+
+use crate::{
+    cases,
+    comparison::Difference,
+    known_differences,
+    scenarios::{self, Scenario},
+    servers::{Compared, Servers},
+    stored_answers,
+};
+
+/// How many scenarios run at once. Most of their time they wait for a server or for the end of a watch.
+const AT_ONCE: usize = 8;
+
+/// Runs the cases, and prints a line for each. Returns whether all passed.
+pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
+    let began = Instant::now();
+    let all = scenarios::all();
+    let names: BTreeSet<String> = all.iter().map(|scenario| scenario.name.clone()).collect();
+    let mut of_scenario = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut failed = BTreeMap::new();
+    for case in selected {
+        match cases::scenario(case, &names) {
+            Some(scenario) => drop(
+                of_scenario
+                    .entry(scenario)
+                    .or_default()
+                    .insert(case.clone()),
+            ),
+            None => drop(failed.insert(case.clone(), "no scenario has this case".to_owned())),
+        }
+    }
+    let everything = cases::are_updated();
+    let selected_scenarios: Vec<Scenario> = all
+        .into_iter()
+        .filter(|scenario| everything || of_scenario.contains_key(&scenario.name))
+        .collect();
+    let mut missing = selected_scenarios.iter().map(|scenario| &scenario.name);
+    let needs_real = missing.any(|name| stored_answers::read(name).is_none());
+    let Some(servers) = Servers::start(needs_real).await else {
+        return true;
+    };
+
+    let (alone, together): (Vec<_>, Vec<_>) = selected_scenarios
+        .iter()
+        .partition(|scenario| scenario.affects_others());
+    let compare = |scenario: &'_ Scenario| {
+        let (name, servers, scenario) = (scenario.name.clone(), &servers, scenario.clone());
+        async move { (name, servers.compare(&scenario).await) }
+    };
+    let mut finished = Box::pin(
+        stream::iter(together.into_iter().map(compare))
+            .buffer_unordered(AT_ONCE)
+            .chain(stream::iter(alone.into_iter().map(compare)).buffered(1)),
+    );
+    let (mut passed, mut known, mut found) = (0, 0, BTreeSet::new());
+    while let Some((scenario, result)) = finished.next().await {
+        let cases = of_scenario.remove(&scenario).unwrap_or_default();
+        if let Ok(compared) = &result {
+            found.extend(cases::of_answers(&scenario, &compared.answers));
+        }
+        let (verdicts, known_here) = verdicts(&scenario, &cases, result);
+        known += known_here;
+        for (case, why) in verdicts {
+            println!(
+                "test {case} ... {}",
+                why.as_ref().map_or("ok", |_| "FAILED")
+            );
+            match why {
+                Some(why) => drop(failed.insert(case, why)),
+                None => passed += 1,
+            }
+        }
+    }
+    if everything {
+        cases::update(&found);
+    }
+    if !failed.is_empty() {
+        println!("\nfailures:");
+    }
+    for (case, why) in &failed {
+        println!("\n---- {case} ----\n{why}");
+    }
+    println!(
+        "\ntest result: {}. {passed} passed; {} failed; {known} known differences; finished in {:.2}s\n",
+        if failed.is_empty() { "ok" } else { "FAILED" },
+        failed.len(),
+        began.elapsed().as_secs_f64()
+    );
+    failed.is_empty()
+}
+
+/// Returns why each case of a scenario fails, or `None` if it passes, and the number of known differences.
+fn verdicts(
+    scenario: &str,
+    selected: &BTreeSet<String>,
+    result: Result<Compared, String>,
+) -> (BTreeMap<String, Option<String>>, usize) {
+    let compared = match result {
+        Ok(compared) => compared,
+        Err(why) => {
+            let failed = selected.iter();
+            let failed = failed.map(|case| (case.clone(), Some(format!("did not finish: {why}"))));
+            return (failed.collect(), 0);
+        }
+    };
+    let found = cases::of_answers(scenario, &compared.answers);
+    let (known, unknown): (Vec<_>, Vec<_>) = compared
+        .differences
+        .into_iter()
+        .partition(|(_, difference)| known_differences::is_known(difference));
+    let mut of_case = BTreeMap::<String, Vec<Difference>>::new();
+    for (case, difference) in unknown {
+        of_case.entry(case).or_default().push(difference);
+    }
+    let listed = cases::listed();
+    let unlisted = found.iter().filter(|case| !listed.contains(*case));
+    let mut verdicts: BTreeMap<_, _> = unlisted
+        .map(|case| {
+            let why = "cases.txt does not list this case: run all cases with UPDATE_CASES=1";
+            (case.clone(), Some(why.to_owned()))
+        })
+        .collect();
+    for case in selected {
+        let why = match of_case.get(case) {
+            Some(differences) => {
+                let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                Some(texts.join("\n"))
+            }
+            None if !found.contains(case) => {
+                Some("no step belongs to this case: run all cases with UPDATE_CASES=1".to_owned())
+            }
+            None => None,
+        };
+        verdicts.insert(case.clone(), why);
+    }
+    (verdicts, known.len())
+}

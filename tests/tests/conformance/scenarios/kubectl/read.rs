@@ -1,0 +1,228 @@
+use super::{super::gadget, account, commands, named};
+use crate::run::{Ask, Run};
+
+pub(crate) async fn get(run: &mut Run) {
+    account(run).await;
+    commands(
+        run,
+        &[
+            "create -f web.yaml",
+            "create -f objects.yaml",
+            "create -f rbac.yaml",
+            "get deployments",
+            "get all",
+            "get all -o name",
+            "get all -o wide",
+            "get deployment web -o yaml",
+            "get deployment web -o json",
+            "get deployment web -o yaml --show-managed-fields",
+            "get deployment/web service/web",
+            "get deploy,svc,cm -l app=web",
+            "get deploy,svc,cm -l app=web --show-kind --no-headers",
+            "get deploy web --show-labels",
+            "get deploy web -L app,tier",
+            "get -f web.yaml",
+            "get -f web.yaml -o name",
+            "get deploy web -o jsonpath={.spec.template.spec.containers[*].image}",
+            "get deploy web -o go-template={{.metadata.name}}{{len(.spec.template.spec.containers)}}",
+            "get deploy web -o go-template={{range(.spec.template.spec.containers)}}{{.name}}{{end}}",
+            "get deploy web -o custom-columns=NAME:.metadata.name,IMAGE:.spec.template.spec.containers[0].image",
+            "get configmaps --sort-by=.metadata.name",
+            "get configmaps --field-selector=metadata.name=settings",
+            "get configmaps --field-selector=data.level=info",
+            "get configmaps --chunk-size=1 -o name",
+            "get configmaps -A -l app=web --field-selector=metadata.namespace={namespace}",
+            "get configmap none",
+            "get configmap none --ignore-not-found",
+            "get configmap settings none",
+            "get things",
+            "get things.example.com a",
+            "get configmap -l a=b",
+            "get configmap -l 'a in (b'",
+            "get secrets",
+            "get secret keys -o yaml",
+            "get persistentvolumeclaims",
+            "get cronjobs",
+            "get jobs -o wide",
+            "get statefulsets -o wide",
+            "get daemonsets -o wide",
+            "get ingresses",
+            "get networkpolicies",
+            "get poddisruptionbudgets",
+            "get replicationcontrollers -o wide",
+            "get limitranges",
+            "get roles,rolebindings -o wide",
+            "get serviceaccounts",
+            "get endpoints none",
+            "get deployment web --subresource=status",
+            "get deployment web --subresource=scale",
+            "get deployment web --subresource=scale -o yaml",
+            "get configmap settings --subresource=status",
+            "get --raw /api/v1/namespaces/{namespace}/configmaps/settings",
+            "get --raw /nothing",
+            "get configmap settings -o unknown",
+            "get configmap settings -o jsonpath={.data",
+            "get deploy web --output-watch-events --watch --request-timeout=1s",
+            "events",
+            "events --for=deployment/web -o json",
+            "events --types=Normal",
+            "get events -o wide",
+            "get events --field-selector=involvedObject.name=web,type=Warning -o name",
+        ],
+    )
+    .await;
+}
+
+pub(crate) async fn describe(run: &mut Run) {
+    account(run).await;
+    for file in ["web.yaml", "objects.yaml", "rbac.yaml", "pod.yaml"] {
+        run.kubectl("create what is described", &format!("create -f {file}"), "")
+            .await;
+    }
+    gadget::install(run).await;
+    let one = gadget::gadget("one", serde_json::json!({"items": [{"name": "a"}]}));
+    let path = run.path(gadget::GADGETS);
+    run.send_unrecorded(Ask::post(path, one)).await;
+    commands(
+        run,
+        &[
+            "describe deployment web",
+            "describe deployments",
+            "describe -f web.yaml",
+            "describe service web",
+            "describe configmap settings",
+            "describe secret keys",
+            "describe serviceaccount default",
+            "describe persistentvolumeclaim data",
+            "describe cronjob nightly",
+            "describe job once",
+            "describe statefulset db",
+            "describe daemonset agent",
+            "describe ingress web",
+            "describe networkpolicy web",
+            "describe poddisruptionbudget web",
+            "describe limitrange limits",
+            "describe role reader",
+            "describe rolebinding reader",
+            "describe pod single",
+            "describe pod -l app=single",
+            "describe namespace {namespace}",
+            "describe gadget one",
+            "describe configmap none",
+            "describe configmap set",
+            "describe events",
+            "describe deployment web --show-events=false",
+        ],
+    )
+    .await;
+}
+
+pub(crate) async fn discovery(run: &mut Run) {
+    gadget::install(run).await;
+    commands(
+        run,
+        &[
+            "api-resources --api-group=apps -o wide",
+            "api-resources --api-group=batch",
+            "api-resources --api-group= --sort-by=name",
+            "api-resources --api-group=conformance.pilothouse.dev -o wide",
+            "api-resources --namespaced=false --api-group=rbac.authorization.k8s.io -o name",
+            "api-resources --verbs=create,watch --api-group=policy",
+            "api-resources --api-group=none",
+            "api-resources --categories=toys",
+            "explain gadgets.spec.nothing",
+            "explain things",
+            "top node",
+            "top pod",
+            "cluster-info",
+        ],
+    )
+    .await;
+}
+
+pub(crate) async fn access(run: &mut Run) {
+    named(run, &[("create roles", "create -f rbac.yaml")]).await;
+    commands(
+        run,
+        &[
+            "auth can-i get pods --as=ann",
+            "auth can-i get pods --subresource=log --as=ann",
+            "auth can-i delete pods --as=ann",
+            "auth can-i get deployments.apps/web --as=ann",
+            "auth can-i get deployments.apps/other --as=ann",
+            "auth can-i get things --as=ann",
+            "auth can-i get /metrics --as=ann",
+            "auth can-i create namespaces --as=ann",
+            "auth can-i '*' '*'",
+            "auth can-i --list --as=ann",
+            "auth can-i get pods --as=ann -q",
+            "auth whoami --as=ann --as-group=staff --as-uid=7",
+            "auth whoami --as=ann -o json",
+            "get pods --as=ann",
+            "get secrets --as=ann",
+            "delete deployment web --as=ann",
+            "create configmap a --as=ann",
+            "get nodes --as=ann",
+            "auth can-i list pods --as=system:serviceaccount:{namespace}:default",
+        ],
+    )
+    .await;
+}
+
+/// Pods that no node runs.
+pub(crate) async fn pods(run: &mut Run) {
+    account(run).await;
+    commands(
+        run,
+        &[
+            "create -f pod.yaml",
+            "get pods",
+            "get pods -o wide",
+            "get pod single -o yaml",
+            "logs single",
+            "logs single -c none",
+            "logs none",
+            "logs -l app=none",
+            "exec single -- ls",
+            "exec none -- ls",
+            "attach none",
+            "cp single:/a /dev/null",
+            "port-forward single 1",
+            "debug single --image=debug:1",
+            "debug single --image=debug:1 -c side",
+            "debug none --image=debug:1",
+            "get pod single -o jsonpath={.spec.ephemeralContainers[*].image}",
+            "set image pod/single main=main:2",
+            "label pod single extra=yes",
+            "describe pod single",
+            "delete pod single --now",
+            "get pods --field-selector=status.phase=Running",
+        ],
+    )
+    .await;
+}
+
+/// Nodes that no kubelet keeps.
+pub(crate) async fn nodes(run: &mut Run) {
+    let node = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kubectl-node"}}"#;
+    run.kubectl("create a node", "create -f -", node).await;
+    commands(
+        run,
+        &[
+            "get node kubectl-node",
+            "cordon kubectl-node",
+            "cordon kubectl-node # again",
+            "uncordon kubectl-node",
+            "taint node kubectl-node a=b:NoSchedule",
+            "taint node kubectl-node a=b:NoSchedule --overwrite",
+            "taint node kubectl-node a=b:NoSchedule # again",
+            "taint node kubectl-node a-",
+            "label node kubectl-node node-role.kubernetes.io/worker=",
+            "get node kubectl-node -o wide",
+            "describe node kubectl-node",
+            "drain kubectl-node --timeout=5s",
+            "delete node kubectl-node",
+        ],
+    )
+    .await;
+}

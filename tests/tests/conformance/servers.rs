@@ -1,0 +1,134 @@
+//! The two servers that the scenarios share.
+
+use std::{any::Any, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+
+use futures_util::FutureExt;
+use pilothouse::{
+    client::{Client, Config, KubeconfigOptions},
+    testing::Cluster,
+};
+use pilothouse_sandbox::{HttpsServer, Sandbox};
+use pilothouse_tests::real::RealServer;
+use tempfile::TempDir;
+
+use crate::{
+    comparison::{self, Difference},
+    kubectl::Kubectl,
+    run::{Answer, Run},
+    scenarios::Scenario,
+    stored_answers,
+};
+
+/// Only controllers that do not change the objects of the tests.
+const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller";
+
+/// A sandbox, and a real API server unless all its answers are stored. If the real server is our own, it ends when this is
+/// dropped.
+pub(crate) struct Servers {
+    sandbox: Server,
+    real: Option<Server>,
+    _cluster: Cluster,
+    _https: HttpsServer,
+    _server: Option<RealServer>,
+    _folder: TempDir,
+}
+
+/// How scenarios reach a server.
+struct Server {
+    client: Client,
+    kubectl: Arc<Kubectl>,
+}
+
+/// The answers of the real server to a scenario, and how those of the sandbox differ.
+pub(crate) struct Compared {
+    pub(crate) answers: Vec<Answer>,
+    /// Each with its case.
+    pub(crate) differences: Vec<(String, Difference)>,
+}
+
+impl Servers {
+    /// Starts the sandbox and, if it is needed, the real server that the environment names. Returns `None` if it names none.
+    pub(crate) async fn start(needs_real: bool) -> Option<Self> {
+        let server = match needs_real {
+            true => Some(RealServer::from_environment(&[CONTROLLERS])?),
+            false => None,
+        };
+        let real = match &server {
+            Some(server) => Some(Server::real(server.kubeconfig().to_owned()).await),
+            None => None,
+        };
+        let cluster = Cluster::with(Sandbox::builder().rbac(true)).unwrap();
+        let https = cluster.sandbox().serve_https(([127, 0, 0, 1], 0).into());
+        let https = https.await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, cluster.sandbox().kubeconfig(&https)).unwrap();
+        Some(Self {
+            sandbox: Server {
+                client: cluster.client().clone(),
+                kubectl: Arc::new(Kubectl::new(kubeconfig)),
+            },
+            real,
+            _cluster: cluster,
+            _https: https,
+            _server: server,
+            _folder: folder,
+        })
+    }
+
+    /// Runs a scenario on both servers, or on the sandbox alone if the answers of the real server are stored.
+    ///
+    /// # Errors
+    /// A text that says why the scenario did not finish.
+    pub(crate) async fn compare(&self, scenario: &Scenario) -> Result<Compared, String> {
+        let name = &scenario.name;
+        let real = match (stored_answers::read(name), &self.real) {
+            (Some(answers), _) => answers,
+            (None, None) => return Err("the real server was not started".into()),
+            (None, Some(real)) => {
+                let answers = real.answers(scenario).await;
+                let answers = answers.map_err(|why| format!("real server: {why}"))?;
+                stored_answers::write(name, &answers);
+                answers
+            }
+        };
+        let sandbox = self.sandbox.answers(scenario).await;
+        let sandbox = sandbox.map_err(|why| format!("sandbox: {why}"))?;
+        let differences = comparison::differences(name, &sandbox, &real)?;
+        Ok(Compared {
+            answers: real,
+            differences,
+        })
+    }
+}
+
+impl Server {
+    async fn real(kubeconfig: PathBuf) -> Self {
+        let options = KubeconfigOptions {
+            path: Some(kubeconfig.clone()),
+            ..Default::default()
+        };
+        let config = Config::from_kubeconfig(&options).await.unwrap();
+        Self {
+            client: Client::new(config).unwrap(),
+            kubectl: Arc::new(Kubectl::new(kubeconfig)),
+        }
+    }
+
+    /// Returns the answers to a scenario in a namespace of its own.
+    async fn answers(&self, scenario: &Scenario) -> Result<Vec<Answer>, String> {
+        let run = async {
+            let namespace = scenario.namespace();
+            let run = Run::start(self.client.clone(), self.kubectl.clone(), &namespace).await;
+            (scenario.run)(run).await
+        };
+        let run = AssertUnwindSafe(run).catch_unwind().await;
+        run.map(|run| run.answers).map_err(message)
+    }
+}
+
+fn message(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast::<String>().map(|text| *text);
+    text.or_else(|panic| panic.downcast::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|_| "a panic without a text".into())
+}

@@ -1,0 +1,142 @@
+//! Each query of the dashboard returns values on a running operator.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pilothouse::{
+    client::{Client, Config},
+    election::ElectionSettings,
+    resource::ObjectMeta,
+    server::Address,
+    testing::{Cluster, Sandbox},
+};
+use pilothouse_tests::{
+    prometheus::Prometheus,
+    soak::{Bundle, BundleSpec, operator},
+};
+use serde_json::{Value, json};
+
+use crate::{printed, scraping};
+
+fn dashboard() -> Value {
+    let text = printed(env!("CARGO_BIN_EXE_soaker"), "dashboard");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The panels that show something, not the titles of the rows.
+fn panels(dashboard: &Value) -> Vec<&Value> {
+    let panels = dashboard["panels"].as_array().unwrap();
+    panels.iter().filter(|one| one["type"] != "row").collect()
+}
+
+/// A query as Grafana would send it, with everything chosen.
+fn filled(query: &str) -> String {
+    query
+        .replace("$__rate_interval", "10s")
+        .replace("$namespace", ".*")
+        .replace("$controller", ".*")
+        .replace("$job", "(soak)")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_query_of_the_dashboard_returns_values() {
+    let cluster = Cluster::with(Sandbox::builder()).unwrap();
+    let operator = operator()
+        .election(ElectionSettings::new("soak"))
+        .metrics_address(Address::loopback(0));
+    // As for a program: the requests of the client count for the operator.
+    let pipes = cluster.sandbox().clone();
+    let client = Client::builder(Config::new("http://sandbox".parse().unwrap()))
+        .connector(Arc::new(move || Ok(pipes.connect())))
+        .metrics(operator.metrics().clone())
+        .build()
+        .unwrap();
+    operator.install(&client).await.unwrap();
+    let running = operator.start(client).await.unwrap();
+    let bundle = Bundle {
+        metadata: ObjectMeta {
+            name: Some("one".into()),
+            ..ObjectMeta::default()
+        },
+        spec: BundleSpec {
+            size: 3,
+            text: "0".into(),
+        },
+        status: None,
+    };
+    cluster.create(&bundle).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("rules.yaml"), "groups: []\n").unwrap();
+    let target = ("soak", running.http_address().unwrap());
+    let Some(prometheus) = Prometheus::start(folder.path(), &scraping([target])) else {
+        return;
+    };
+
+    let dashboard = dashboard();
+    let queries = panels(&dashboard).into_iter().flat_map(|panel| {
+        let queries = panel["targets"].as_array().unwrap().iter();
+        queries.map(|query| filled(query["expr"].as_str().unwrap()))
+    });
+    let mut left: Vec<String> = queries.collect();
+    let begun = Instant::now();
+    for time in 1.. {
+        // The changes follow each other so closely that reconciles wait for their own writes.
+        for part in 0..5 {
+            let text = format!("{time}.{part}");
+            let change = json!({"spec": {"text": text}});
+            cluster.patch::<Bundle>("one", change).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        left.retain(|query| {
+            let values = prometheus.query(query);
+            // A quantile of what has not happened is not a number.
+            !values.iter().any(|(_, value)| value.is_finite())
+        });
+        if left.is_empty() {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(90), "{left:#?}");
+        tokio::time::sleep(Duration::from_millis(400)).await;
+    }
+
+    // The variables find their values.
+    for variable in &dashboard["templating"]["list"].as_array().unwrap()[1..] {
+        let query = filled(variable["query"]["query"].as_str().unwrap());
+        let parts = query.strip_prefix("label_values(").unwrap();
+        let (series, label) = parts.rsplit_once(", ").unwrap();
+        let path = format!("/api/v1/label/{}/values", label.trim_end_matches(')'));
+        let values = prometheus.ask(&path, &[("match[]", series)]);
+        assert_eq!(values.as_array().map(Vec::len), Some(1), "{query}");
+    }
+    running.stop().await;
+}
+
+#[test]
+fn panels_have_their_own_ids_and_places() {
+    let dashboard = dashboard();
+    let all = dashboard["panels"].as_array().unwrap();
+    let mut cells = BTreeSet::new();
+    for panel in all {
+        let side = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        for x in side("x")..side("x") + side("w") {
+            assert!(x < 24, "{panel}");
+            for y in side("y")..side("y") + side("h") {
+                assert!(cells.insert((x, y)), "{panel} covers another panel");
+            }
+        }
+    }
+    let ids: BTreeSet<u64> = all.iter().filter_map(|one| one["id"].as_u64()).collect();
+    assert_eq!(ids.len(), all.len());
+    let text = dashboard.to_string();
+    assert!(!text.contains("PROCESS") && !text.contains("CONTROLLER"));
+    for panel in panels(&dashboard) {
+        assert!(
+            !panel["description"].as_str().unwrap().is_empty(),
+            "{panel}"
+        );
+    }
+}

@@ -1,0 +1,375 @@
+//! The folders of `manifests --output`: kubectl and Helm make the same objects of them as `manifests` prints.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use pilothouse::resource::{DynamicObject, Scheme};
+use serde_json::{Value, json};
+
+const IMAGE: &str = "manifests --image registry.example.com:5000/pages:1";
+/// The namespace of the pods.
+const NAMESPACE: &str = "pages-system";
+
+fn pages(line: &str, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pages"));
+    let words = line.split_whitespace();
+    command.args(words).args(more).env("HOME", "/nonexistent");
+    command.output().unwrap()
+}
+
+/// The output of a program that must succeed.
+fn succeeded(name: &str, output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {text}{error}");
+    text
+}
+
+/// A folder that `manifests` has written.
+fn written(format: &str, settings: &str) -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("pages");
+    let line = format!("{IMAGE} {settings} --output {format}");
+    succeeded(&line, &pages(&line, &[folder.to_str().unwrap()]));
+    (temporary, folder)
+}
+
+/// Objects by what names them.
+type Objects = BTreeMap<String, Value>;
+
+fn objects(text: &str) -> Objects {
+    let scheme = Scheme::new().with_other_kinds();
+    let all = scheme.decode(text).into_iter();
+    let mut objects = Objects::new();
+    for manifest in all {
+        let manifest = manifest.unwrap();
+        let object = manifest.downcast::<DynamicObject>().unwrap();
+        let value = serde_json::to_value(object).unwrap();
+        let metadata = &value["metadata"];
+        let name = format!(
+            "{} {} {}",
+            value["kind"], metadata["namespace"], metadata["name"]
+        );
+        assert!(
+            objects.insert(name.clone(), value).is_none(),
+            "{name} twice in\n{text}"
+        );
+    }
+    objects
+}
+
+/// The objects that `manifests` prints.
+fn plain(settings: &str) -> Objects {
+    let line = format!("{IMAGE} {settings}");
+    objects(&succeeded(&line, &pages(&line, &[])))
+}
+
+fn assert_same(what: &str, found: &Objects, expected: &Objects) {
+    let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(found), names(expected), "{what}");
+    for (name, object) in expected {
+        assert_eq!(&found[name], object, "{what}: {name}");
+    }
+}
+
+/// A program of a variable. Without it the test is skipped, and says so.
+fn tool(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty());
+    let first = value.and_then(|value| env::split_paths(&value).next());
+    if first.is_none() {
+        // Not `println!`, because the harness hides the output of a passing test.
+        let text = format!("skipped: {variable} names no program\n");
+        std::io::stderr().write_all(text.as_bytes()).unwrap();
+    }
+    first
+}
+
+fn helm(program: &Path, arguments: &[&str], chart: &Path) -> Output {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .arg(chart)
+        .env("HOME", "/nonexistent");
+    command.output().unwrap()
+}
+
+#[test]
+fn kustomize_builds_what_manifests_prints() {
+    let Some(kubectl) = tool("PILOTHOUSE_KUBECTL") else {
+        return;
+    };
+    for (flags, more) in [
+        ("", ""),
+        (
+            "--replicas 2 --metrics-secure --metrics-auth",
+            "-- --image nginx",
+        ),
+    ] {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("pages");
+        let line = format!(
+            "{IMAGE} {flags} --output kustomize {} {more}",
+            folder.display()
+        );
+        succeeded(&line, &pages(&line, &[]));
+        let build = |place: &str| {
+            let mut command = Command::new(&kubectl);
+            command.arg("kustomize").arg(folder.join(place));
+            objects(&succeeded(place, &command.output().unwrap()))
+        };
+        assert_same("base", &build("base"), &plain(&format!("{flags} {more}")));
+        let monitored = plain(&format!(
+            "{flags} --service-monitor --prometheus-rule {more}"
+        ));
+        assert_same("monitoring", &build("overlays/monitoring"), &monitored);
+
+        // The pod reads its namespace from a variable instead of a flag, because a kustomization may change it.
+        let mut limited = build("overlays/one-namespace");
+        let name = format!("\"Deployment\" \"{NAMESPACE}\" \"pages\"");
+        let container =
+            &mut limited.get_mut(&name).unwrap()["spec"]["template"]["spec"]["containers"][0];
+        let variable = container["env"].as_array_mut().unwrap().pop().unwrap();
+        let expected = json!({"name": "PAGES_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}});
+        assert_eq!(variable, expected);
+        let flag = json!(format!("--namespace={NAMESPACE}"));
+        container["args"].as_array_mut().unwrap().insert(1, flag);
+        let expected = plain(&format!("{flags} --namespace {NAMESPACE} {more}"));
+        assert_same("one namespace", &limited, &expected);
+    }
+}
+
+#[test]
+fn both_components_together_make_both_changes() {
+    let Some(kubectl) = tool("PILOTHOUSE_KUBECTL") else {
+        return;
+    };
+    let (_temporary, folder) = written("kustomize", "");
+    let kustomization = folder.join("overlays/monitoring/kustomization.yaml");
+    let text = fs::read_to_string(&kustomization).unwrap();
+    let own = "BEGIN own components\n";
+    let text = text.replace(own, &format!("{own}- ../../components/one-namespace\n"));
+    fs::write(&kustomization, text + "namespace: elsewhere\n").unwrap();
+    let base = folder.join("base/kustomization.yaml");
+    let images = "images:\n- name: registry.example.com:5000/pages\n  newTag: \"2\"\n";
+    let text = fs::read_to_string(&base).unwrap();
+    fs::write(&base, text + images).unwrap();
+    let mut command = Command::new(kubectl);
+    command
+        .arg("kustomize")
+        .arg(kustomization.parent().unwrap());
+    let all = objects(&succeeded("both", &command.output().unwrap()));
+    let has = |kind: &str| {
+        all.keys()
+            .any(|name| name.starts_with(&format!("\"{kind}\"")))
+    };
+    assert!(has("ServiceMonitor") && has("Role") && !has("ClusterRoleBinding"));
+    let binding = &all["\"RoleBinding\" \"elsewhere\" \"pages\""];
+    assert_eq!(binding["subjects"][0]["namespace"], "elsewhere");
+    // What the base says about the image stays.
+    let deployment = &all["\"Deployment\" \"elsewhere\" \"pages\""];
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry.example.com:5000/pages:2");
+}
+
+#[test]
+fn a_chart_makes_what_manifests_prints() {
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let (_temporary, chart) = written("helm", "");
+    succeeded("lint", &helm(&program, &["lint", "--strict"], &chart));
+    for (values, settings) in [
+        ("replicas=1", ""),
+        (
+            "replicas=3,monitoring.enabled=true",
+            "--replicas 3 --service-monitor --prometheus-rule",
+        ),
+        ("namespaces={blue,green}", "--namespace blue,green"),
+        (
+            "namespaces={pages-system,blue}",
+            "--namespace pages-system,blue",
+        ),
+        ("extraArgs={--log=debug}", "--log debug"),
+    ] {
+        let arguments = [
+            "template",
+            "pages",
+            "--namespace",
+            NAMESPACE,
+            "--set",
+            values,
+        ];
+        let found = objects(&succeeded(values, &helm(&program, &arguments, &chart)));
+        // The namespace of a release exists before its objects, and definitions stay when it is removed.
+        let mut expected = plain(settings);
+        expected.retain(|name, _| !name.starts_with("\"Namespace\""));
+        for object in expected.values_mut() {
+            if object["kind"] == "CustomResourceDefinition" {
+                object["metadata"]["annotations"] = json!({"helm.sh/resource-policy": "keep"});
+            }
+        }
+        assert_same(values, &found, &expected);
+    }
+    for wrong in [
+        "replica=3",
+        "namespaces={Blue}",
+        "replicas=-1",
+        "image.repository=",
+    ] {
+        let output = helm(&program, &["template", "pages", "--set", wrong], &chart);
+        assert!(!output.status.success(), "{wrong}");
+    }
+    let elsewhere = [
+        "template",
+        "pages",
+        "--namespace",
+        "12",
+        "--set",
+        "definitions.install=false",
+    ];
+    let found = objects(&succeeded("elsewhere", &helm(&program, &elsewhere, &chart)));
+    let binding = &found["\"ClusterRoleBinding\" null \"pages\""];
+    assert_eq!(binding["subjects"][0]["namespace"], "12");
+    assert!(
+        !found
+            .keys()
+            .any(|name| name.starts_with("\"CustomResourceDefinition\""))
+    );
+}
+
+#[test]
+fn the_settings_are_the_defaults_of_the_chart() {
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let settings =
+        "--replicas 2 --namespace blue --metrics-auth --metrics-secure --service-monitor";
+    let (_temporary, chart) = written("helm", settings);
+    let arguments = [
+        "template",
+        "pages",
+        "--namespace",
+        NAMESPACE,
+        "--set",
+        "definitions.keep=false",
+    ];
+    let found = objects(&succeeded("template", &helm(&program, &arguments, &chart)));
+    let mut expected = plain(settings);
+    expected.retain(|name, _| !name.starts_with("\"Namespace\""));
+    assert_same(settings, &found, &expected);
+    let (_temporary, single) = written("helm", "--leader-elect=false --metrics-address 0");
+    let output = helm(
+        &program,
+        &["template", "pages", "--set", "replicas=2"],
+        &single,
+    );
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("replicas"), "{error}");
+}
+
+#[test]
+fn the_files_are_as_recorded() {
+    for format in ["kustomize", "helm"] {
+        let (_temporary, folder) = written(format, "");
+        let mut text = String::new();
+        let record = fs::read_to_string(folder.join(".generated")).unwrap();
+        for line in record.lines().skip(1) {
+            let (_, name) = line.split_once("  ").unwrap();
+            // Its objects are those of the snapshot of `manifests`.
+            if !name.starts_with("base/") || name.ends_with("kustomization.yaml") {
+                text += &format!(
+                    "=== {name}\n{}",
+                    fs::read_to_string(folder.join(name)).unwrap()
+                );
+            }
+        }
+        insta::assert_snapshot!(format, text);
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_what_the_command_writes_fails_its_check() {
+    for format in ["kustomize", "helm"] {
+        let (_temporary, folder) = written(format, "");
+        let check = format!("{IMAGE} --output {format} --check {}", folder.display());
+        assert_eq!(succeeded("same", &pages(&check, &[])), "");
+        let output = pages(&format!("{check} --log=debug"), &[]);
+        assert_eq!(output.status.code(), Some(1));
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("operator.yaml\n@ line"), "{shown}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let expected = "pages differs from the output: write the output to it and commit it\n";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn an_impossible_output_is_refused_with_what_to_do() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().to_str().unwrap();
+    fs::write(temporary.path().join("mine"), "").unwrap();
+    for (more, code, expected) in [
+        (
+            "--output helm",
+            2,
+            "error: --output helm needs a folder: `pages manifests --image …",
+        ),
+        (
+            "--output tar DIR",
+            2,
+            "error: --output has no format `tar`: write yaml, kustomize or helm",
+        ),
+        (
+            "--output yaml DIR",
+            2,
+            "error: --output yaml writes no folder",
+        ),
+        (
+            "--output helm DIR --check DIR",
+            2,
+            "error: a folder is either written or compared",
+        ),
+        (
+            "--output helm DIR -- --namespace blue",
+            2,
+            "error: the namespaces are values of the chart",
+        ),
+        (
+            "--output helm DIR --operator-namespace a",
+            2,
+            "error: --operator-namespace has no effect",
+        ),
+        (
+            "--output kustomize DIR --service-monitor",
+            2,
+            "error: --service-monitor has no effect",
+        ),
+        (
+            "--output kustomize DIR --namespace A_B",
+            2,
+            "error: invalid value 'A_B' for '--namespace <NAME>'",
+        ),
+        (
+            "--output kustomize DIR",
+            1,
+            "is not empty and was not generated: choose a new or an empty folder\n",
+        ),
+        (
+            "--check DIR",
+            1,
+            "is a folder: say with --output kustomize or --output helm what is in it",
+        ),
+    ] {
+        let line = format!("{IMAGE} {}", more.replace("DIR", folder));
+        let output = pages(&line, &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{more}: {error}");
+        assert!(error.contains(expected), "{more}: {error}");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "{more}");
+    }
+}
