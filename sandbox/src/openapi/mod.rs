@@ -1,6 +1,6 @@
 //! OpenAPI documents of everything that is served, as kubectl and other clients read them.
 //!
-//! [`index`] and [`document`] serve `/openapi/v3` and the paths below it: one document per group and version. [`swagger`] serves
+//! [`index`] and [`document`] serve `/openapi/v3` and the paths below it: one document per group and version. [`swagger_json`] serves
 //! `/openapi/v2`, one document for everything, and [`swagger_protobuf`] serves the same in the format that kubectl used
 //! before version 3. Built-in kinds have no descriptions. The kinds of CustomResourceDefinitions keep theirs, so
 //! `kubectl explain` prints them. Every function is pure over a
@@ -23,5 +23,5 @@ mod tests;
 mod v3;
 
 pub(crate) use gnostic::swagger_protobuf;
-pub(crate) use swagger::{swagger, wants_protobuf};
+pub(crate) use swagger::{swagger_json, wants_protobuf};
 pub(crate) use v3::{document, index};

@@ -54,6 +54,14 @@ pub(crate) fn swagger(registry: &Registry) -> Value {
     })
 }
 
+/// `/openapi/v2` as JSON. It begins with `swagger`, by which tools recognise the document.
+pub(crate) fn swagger_json(registry: &Registry) -> String {
+    let document = swagger(registry);
+    let parts = ["swagger", "info", "paths", "definitions"];
+    let parts = parts.map(|name| format!("{name:?}:{}", document[name]));
+    format!("{{{}}}", parts.join(","))
+}
+
 fn path_item(path: &str) -> Value {
     let parameters: Vec<Value> = path_parameters(path)
         .map(|name| json!({"name": name, "in": "path", "required": true, "type": "string"}))

@@ -1,6 +1,7 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{document, index, swagger, swagger_protobuf, wants_protobuf};
+use super::swagger::swagger;
+use super::{document, index, swagger_json, swagger_protobuf, wants_protobuf};
 use crate::builtin;
 use crate::registry::Registry;
 
@@ -35,6 +36,14 @@ fn a_patch_says_that_fields_can_be_validated() {
         patch["x-kubernetes-group-version-kind"],
         json!({"group": "apps", "version": "v1", "kind": "Deployment"})
     );
+}
+
+#[test]
+fn the_document_of_version_2_begins_with_its_version() {
+    let text = swagger_json(&registry());
+    assert!(text.starts_with(r#"{"swagger":"2.0","info":"#));
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, swagger(&registry()));
 }
 
 #[test]

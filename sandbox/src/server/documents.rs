@@ -3,14 +3,13 @@ use std::sync::Arc;
 use http::Response;
 
 use super::encoding::Encoding;
+use super::health;
 use super::negotiate;
 use super::request::Incoming;
 use super::respond::{self, Body};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::{discovery, openapi};
-
-const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Answers paths that are not resources: health, discovery, OpenAPI.
 ///
@@ -38,7 +37,9 @@ pub(super) async fn handle<B>(
         _ => Encoding::Json,
     };
     let document = match parts.as_slice() {
-        ["healthz" | "livez" | "readyz", ..] => return Ok(respond::bytes(200, TEXT, "ok")),
+        [endpoint @ ("healthz" | "livez" | "readyz"), check @ ..] => {
+            return Ok(health::handle(core, endpoint, check, &incoming.query).await);
+        }
         ["version"] => Some(discovery::server_version()),
         ["api"] | ["apis"] if aggregated.is_some() => {
             let document = discovery::aggregated(&registry, parts == ["api"]);
@@ -53,7 +54,7 @@ pub(super) async fn handle<B>(
         ["openapi", "v2"] => {
             return Ok(match openapi::wants_protobuf(&incoming.accept) {
                 Some(media) => respond::bytes(200, media, openapi::swagger_protobuf(&registry)),
-                None => respond::json(200, &openapi::swagger(&registry), false),
+                None => respond::bytes(200, "application/json", openapi::swagger_json(&registry)),
             });
         }
         ["openapi", "v3"] => Some(openapi::index(&registry)),

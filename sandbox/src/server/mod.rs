@@ -9,7 +9,7 @@
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `access.rs` | authorization and impersonation |
 //! | `controls.rs` | faults, snapshots and recorded requests for clients in any language |
-//! | `documents.rs` | health, discovery and OpenAPI |
+//! | `documents.rs`, `health.rs` | discovery and OpenAPI; health checks |
 //! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
 //! | `negotiate.rs`, `body.rs`, `encoding.rs`, `cbor.rs`, `protobuf.rs`, `compress.rs` | content types, in both directions |
@@ -32,6 +32,7 @@ mod connection;
 mod controls;
 mod documents;
 mod encoding;
+mod health;
 mod https;
 mod negotiate;
 mod options;

@@ -136,12 +136,10 @@ async fn the_program_serves_until_it_is_told_to_stop() {
     let addr = running.addr();
     let mode = fs::metadata(&kubeconfig).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let ca = STANDARD
-        .decode(value(&kubeconfig, "certificate-authority-data"))
-        .unwrap();
+    let (client, token) = administrator(&kubeconfig);
     let path = "/api/v1/namespaces/default?pretty=false";
-    let request = get(path, Some(&value(&kubeconfig, "token")));
-    let (status, namespace) = answer(addr, &client(&ca, None), request).await;
+    let request = get(path, Some(&token));
+    let (status, namespace) = answer(addr, &client, request).await;
     assert_eq!(
         (status, &namespace["metadata"]["name"]),
         (200, &"default".into())
@@ -314,10 +312,7 @@ async fn what_a_client_was_told_survives_that_the_program_is_killed() {
     for round in 0..4 {
         let mut running = Running::start(Path::new(PROGRAM), &arguments);
         let addr = running.addr();
-        let ca = STANDARD
-            .decode(value(&kubeconfig, "certificate-authority-data"))
-            .unwrap();
-        let (client, token) = (client(&ca, None), value(&kubeconfig, "token"));
+        let (client, token) = administrator(&kubeconfig);
         let (status, list) = answer(addr, &client, get(maps, Some(&token))).await;
         assert_eq!(status, 200);
         let found: BTreeSet<String> = list["items"]
@@ -357,6 +352,65 @@ async fn what_a_client_was_told_survives_that_the_program_is_killed() {
         assert!(!written.is_empty());
         told.extend(written);
     }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (kubeconfig, data) = (folder.path().join("config"), folder.path().join("data"));
+    let arguments = [
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    // No file of the program may become larger than some megabytes.
+    let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+    let in_shell = [&["-c", limited, PROGRAM][..], &arguments[..]].concat();
+    let mut running = Running::start(Path::new("/bin/sh"), &in_shell);
+    let addr = running.addr();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let mut told = 0;
+    let (client, token) = administrator(&kubeconfig);
+    let (code, failure) = loop {
+        let text = "x".repeat(100_000);
+        let body = format!(r#"{{"metadata": {{"name": "m-{told}"}}, "data": {{"a": "{text}"}}}}"#);
+        let request = Request::post(maps)
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(Full::from(body))
+            .unwrap();
+        match answer(addr, &client, request).await {
+            (201, _) if told < 1000 => told += 1,
+            other => break other,
+        }
+    };
+    let message = failure["message"].as_str().unwrap();
+    assert_eq!(code, 500, "{failure}");
+    assert!(
+        message.contains("its data folder cannot be written"),
+        "{message}"
+    );
+    let health = write(addr, client, get("/readyz", Some(&token))).await;
+    assert_eq!(health, Some(500));
+    drop(running);
+
+    let mut running = Running::start(Path::new(PROGRAM), &arguments);
+    let addr = running.addr();
+    let (client, token) = administrator(&kubeconfig);
+    let health = write(addr, client.clone(), get("/readyz", Some(&token))).await;
+    assert_eq!(health, Some(200));
+    let (_, list) = answer(addr, &client, get(maps, Some(&token))).await;
+    assert!(list["items"].as_array().unwrap().len() >= told);
+    assert!(told > 0);
+}
+
+/// A client and the token of the administrator.
+fn administrator(kubeconfig: &Path) -> (Arc<ClientConfig>, String) {
+    let ca = STANDARD
+        .decode(value(kubeconfig, "certificate-authority-data"))
+        .unwrap();
+    (client(&ca, None), value(kubeconfig, "token"))
 }
 
 /// The status code of the answer, or `None` if the connection breaks.

@@ -83,8 +83,31 @@ pub(crate) async fn documents(run: &mut Run) {
         .map(|object| object.keys().cloned().collect())
         .unwrap_or_default();
     run.record("version", keys.into());
-    for path in ["/healthz", "/livez", "/readyz"] {
+    for path in [
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/livez/ping",
+        "/readyz/etcd",
+        "/readyz/none",
+        "/livez?exclude=etcd",
+    ] {
         run.step(path, Ask::get(path)).await;
+    }
+    // A real server has more checks than those of the sandbox.
+    for path in [
+        "/readyz?verbose",
+        "/livez?verbose&exclude=b&exclude=etcd&exclude=a",
+    ] {
+        let text = run.send_unrecorded(Ask::get(path)).await.body;
+        let lines = text.as_str().unwrap_or_default().lines();
+        let known = |line: &&str| {
+            !line.starts_with("[+]")
+                || ["ping ", "log ", "etcd "]
+                    .iter()
+                    .any(|name| line[3..].starts_with(name))
+        };
+        run.record(path, lines.filter(known).collect::<Vec<_>>().into());
     }
 }
 
