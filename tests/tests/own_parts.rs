@@ -282,7 +282,8 @@ fn a_subcommand_of_the_program_runs_without_a_cluster_if_it_needs_none() {
     let wrong = pages(&["text"]);
     assert_eq!(wrong.status.code(), Some(2));
     let version = format!("pages {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(text(&pages(&["--version"]).stdout), version);
+    let told = text(&pages(&["--version"]).stdout);
+    assert!(told.starts_with(&version), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -152,7 +152,8 @@ async fn a_client_that_trusts_another_authority_refuses_the_server() {
         .serve_https(LOOPBACK.parse().unwrap())
         .await
         .unwrap();
-    let other = sandbox
+    let another = Sandbox::builder().seed(1).build().unwrap();
+    let other = another
         .serve_https(LOOPBACK.parse().unwrap())
         .await
         .unwrap();

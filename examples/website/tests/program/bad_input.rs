@@ -128,7 +128,7 @@ fn an_invalid_setting_is_reported_in_one_line_with_its_place() {
         "renew-deadline: 15s\nmetrics-cert-path: /c\n",
     )
     .unwrap();
-    let names = "context, debug-host, debug-page, install, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, namespace, port, renew-deadline, retry-period";
+    let names = "context, data, debug-host, debug-page, install, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, namespace, port, renew-deadline, retry-period";
     let table: [(&str, Variables, String); 12] = [
         (
             "--config ~/unknown.yaml",
