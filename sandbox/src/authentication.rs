@@ -156,9 +156,10 @@ impl Tokens {
         Ok(Cow::Owned(user))
     }
 
-    /// Accepts a token from now on.
-    pub(crate) fn issue(&self, token: String, issued: Issued) {
+    /// Accepts a token from now on, and forgets the expired ones.
+    pub(crate) fn issue(&self, token: String, issued: Issued, now: Timestamp) {
         let mut all = self.issued.write();
+        all.retain(|_, issued| now < issued.expires);
         all.insert(token, issued);
     }
 

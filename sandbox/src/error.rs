@@ -55,6 +55,14 @@ impl ApiError {
         Self::new(404, "NotFound", format!("{resource} {name:?} not found")).about(resource, name)
     }
 
+    /// The data folder cannot be written.
+    pub(crate) fn not_kept(why: &str) -> Self {
+        let text = format!(
+            "the sandbox cannot keep this change: its data folder cannot be written: {why}"
+        );
+        Self::new(500, "InternalError", text)
+    }
+
     pub(crate) fn already_exists(resource: &GroupResource, name: &str) -> Self {
         Self::new(
             409,

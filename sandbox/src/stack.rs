@@ -42,7 +42,8 @@ impl Stack {
         self.is_large.store(true, Ordering::Relaxed);
     }
 
-    fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Runs `work` on a large stack if the sandbox needs large ones.
+    pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         match self.is_large.load(Ordering::Relaxed) {
             true => large(work),
             false => work(),

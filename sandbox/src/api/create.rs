@@ -97,6 +97,7 @@ fn create_known(
             Err(CommitError::Conflict) => {
                 return Err(name_conflict(core, target, &name));
             }
+            Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(CommitError::NotServed) => return Err(target.not_found(&name)),
             Err(CommitError::NamespaceUnavailable) => {
                 let namespace = target.namespace.as_deref().unwrap_or_default();

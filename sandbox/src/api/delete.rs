@@ -93,6 +93,7 @@ pub(crate) fn delete(
                 });
             }
             Err(CommitError::Conflict) => {}
+            Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(_) => return Err(target.not_found(name)),
         }
     }

@@ -102,7 +102,7 @@ pub(crate) fn issue(
                 .collect(),
         };
         core.store.keep_token(&token, &issued);
-        core.tokens.issue(token.clone(), issued);
+        core.tokens.issue(token.clone(), issued, core.clock.now());
     }
     let bound = request.pointer("/spec/boundObjectRef");
     Ok(json!({

@@ -177,6 +177,7 @@ pub(crate) fn update(
         match commit(core, target, name, &entry, new) {
             Ok(entry) => return Ok(written(target.read(&entry.object))),
             Err(CommitError::Conflict) => {}
+            Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(_) => return Err(target.not_found(name)),
         }
     }

@@ -24,13 +24,19 @@ struct Served {
     kinds: Vec<Arc<ServedKind>>,
 }
 
-/// Serves what the definitions define, and writes the outcome into their status.
-pub(crate) async fn run(core: Arc<Core>) {
+/// Serves what the definitions define now. The returned task follows their changes, and writes the outcome into their status.
+pub(crate) fn start(core: Arc<Core>) -> impl Future<Output = ()> {
+    let mut served = BTreeMap::new();
+    let all = Handle::new(&core, "kube-apiserver").list(&definitions(), None);
+    core.stack.run(|| serve(&core, &all, &mut served));
+    run(core, served)
+}
+
+async fn run(core: Arc<Core>, mut served: BTreeMap<String, Served>) {
     let handle = Handle::new(&core, "kube-apiserver");
     let Some(mut changes) = handle.subscribe(&definitions(), 0) else {
         return;
     };
-    let mut served: BTreeMap<String, Served> = BTreeMap::new();
     loop {
         // A change is only a reason to look again, so a compacted change is as good as any. It is taken before the
         // look, so that a later change is a reason for another look.

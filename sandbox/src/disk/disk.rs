@@ -77,6 +77,11 @@ impl Disk {
         }
     }
 
+    /// Why nothing more is written, if that is so.
+    pub(crate) fn failed(&self) -> Option<Arc<str>> {
+        self.progress.borrow().failed.clone()
+    }
+
     /// Waits until every change so far is on the disk.
     ///
     /// # Errors

@@ -3,12 +3,14 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Contents, Identity, Record};
+use crate::authentication::Issued;
 use crate::depth;
 use crate::registry::GroupResource;
 use crate::stack;
@@ -110,7 +112,7 @@ impl Tables {
         Ok(contents)
     }
 
-    /// Begins a new start: raises the resource version by [`JUMP`], and replaces `identity` by that of the file, or keeps it if the file has none.
+    /// Begins a new start: raises the resource version by [`JUMP`], removes expired tokens, and replaces `identity` by that of the file, or keeps it if the file has none.
     pub(super) fn start(&self, identity: &mut Identity) -> Result<(), redb::Error> {
         let transaction = self.0.begin_write()?;
         {
@@ -122,6 +124,13 @@ impl Tables {
                     identities.insert((), json(identity)?.as_slice())?;
                 }
             }
+            // A row that cannot be read stays, so that reading it says so.
+            let mut tokens = transaction.open_table(TOKENS)?;
+            let now = Timestamp::now();
+            tokens.retain(|_, issued| {
+                let issued: serde_json::Result<Issued> = read(issued);
+                issued.map_or(true, |issued| now < issued.expires)
+            })?;
             let mut versions = transaction.open_table(VERSION)?;
             let last = versions.get(())?.map(|row| row.value());
             if let Some(last) = last {

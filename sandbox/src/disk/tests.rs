@@ -12,7 +12,7 @@ use super::tables::Tables;
 use super::{Disk, Identity};
 use crate::authority::Authority;
 use crate::registry::GroupResource;
-use crate::store::{Commit, Key, Store, Write};
+use crate::store::{Commit, CommitError, Key, Store, Write};
 
 fn identity(token: &str) -> Identity {
     Identity {
@@ -217,11 +217,20 @@ async fn once_the_disk_cannot_be_written_every_write_is_told() {
     put(&store, 0, "a", Some(1));
     assert_eq!(store.flushed().await, Ok(()));
     full.store(true, Ordering::Relaxed);
-    for value in 2..4 {
-        put(&store, 0, "a", Some(value));
-        let error = store.flushed().await.unwrap_err();
-        assert_eq!(error.code, 500);
-        let text = "the sandbox cannot keep this change: its data folder cannot be written: ";
-        assert!(error.message.starts_with(text), "{}", error.message);
-    }
+    put(&store, 0, "a", Some(2));
+    let error = store.flushed().await.unwrap_err();
+    assert_eq!(error.code, 500);
+    let text = "the sandbox cannot keep this change: its data folder cannot be written: ";
+    assert!(error.message.starts_with(text), "{}", error.message);
+    // From now on nothing changes, also not in memory.
+    let version = store.version();
+    let refused = store.commit(Commit {
+        resource: &resource(0),
+        key: &Key::new(Some("space"), "b"),
+        expected: None,
+        write: Write::Put(json!({"metadata": {"name": "b", "namespace": "space"}})),
+        namespace: None,
+    });
+    assert!(matches!(refused, Err(CommitError::NotKept(_))));
+    assert_eq!(store.version(), version);
 }

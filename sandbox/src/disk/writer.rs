@@ -4,6 +4,7 @@ use std::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::{Record, disk::Progress, tables::Tables};
+use crate::stack;
 
 /// The most records of one transaction.
 const BATCH: usize = 1024;
@@ -13,12 +14,18 @@ pub(super) fn run(tables: &Tables, records: &Receiver<Record>, progress: &watch:
     while let Ok(first) = records.recv() {
         let batch = iter::once(first).chain(records.try_iter()).take(BATCH);
         let batch: Vec<Record> = batch.collect();
-        if progress.borrow().failed.is_some() {
+        let count = batch.len() as u64;
+        let written = match progress.borrow().failed {
+            Some(_) => None,
+            None => Some(tables.write(&batch)),
+        };
+        // It may hold the last reference to a deep object.
+        stack::large(|| drop(batch));
+        let Some(written) = written else {
             continue;
-        }
-        let written = tables.write(&batch);
+        };
         progress.send_modify(|progress| match written {
-            Ok(()) => progress.written += batch.len() as u64,
+            Ok(()) => progress.written += count,
             Err(error) => {
                 tracing::error!(%error, "the sandbox cannot write its data; it refuses writes from now on");
                 progress.failed = Some(error.to_string().into());

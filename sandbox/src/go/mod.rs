@@ -8,15 +8,18 @@
 //! | `printed.rs` | prints a value as `%v` and `%#v` print it, and names its Go type |
 //! | `types.rs` | the struct fields of the built-in kinds, from `builtin/data/types.json.gz` |
 //! | `mistyped.rs` | finds the first value that its Go type cannot hold, with the decoder's error text |
+//! | `base64.rs` | reads base64 as Go does |
 //! | `time.rs` | parses `metav1.Time` and `metav1.MicroTime`, with the errors of Go's `time` package |
 //! | `quantity.rs` | the canonical form and the order of quantities |
 
+mod base64;
 mod mistyped;
 mod printed;
 mod quantity;
 mod time;
 pub(crate) mod types;
 
+pub(crate) use base64::base64_bytes;
 pub(crate) use mistyped::{Mistyped, QUANTITY, metadata_mistyped, mistyped};
 pub(crate) use printed::{Printed, Source, dynamic_type, json_kind};
 pub use quantity::canonical_quantity;

@@ -1,10 +1,9 @@
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::form::Fields;
 use super::table::{Kind, MessageId};
 use super::writer::Writer;
+use crate::go::base64_bytes;
 
 /// Where the values of the fields of a message are.
 pub(super) enum Source<'a> {
@@ -53,7 +52,7 @@ fn write(number: u32, kind: &Kind, value: &Value, writer: &mut Writer) {
         Kind::Double => writer.double(number, value.as_f64().unwrap_or_default()),
         Kind::Bytes => {
             if let Some(text) = value.as_str() {
-                writer.value(number, &bytes(text));
+                writer.value(number, &base64_bytes(text));
             }
         }
         Kind::List(inner) => {
@@ -82,13 +81,4 @@ fn write(number: u32, kind: &Kind, value: &Value, writer: &mut Writer) {
             }
         }),
     }
-}
-
-/// The bytes of base64, in which Go accepts line ends.
-pub(super) fn bytes(text: &str) -> Vec<u8> {
-    if let Ok(bytes) = STANDARD.decode(text) {
-        return bytes;
-    }
-    let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    STANDARD.decode(text).unwrap_or_default()
 }

@@ -1,9 +1,10 @@
 use serde_json::{Map, Value};
 
 use super::decode::decode_message;
-use super::encode::{Source, bytes, encode_message};
+use super::encode::{Source, encode_message};
 use super::table::{MessageId, envelope, message_of};
 use super::writer::Writer;
+use crate::go::base64_bytes;
 
 /// What stands before the envelope of every object.
 const MAGIC: &[u8] = b"k8s\0";
@@ -69,7 +70,7 @@ pub fn decode<T>(
     let Some(id) = known(api_version, kind) else {
         return Ok(named(Map::new()));
     };
-    let inner = bytes(text("raw"));
+    let inner = base64_bytes(text("raw"));
     decode_message(id, &inner, named).map_err(|malformed| Undecodable {
         kind: Some((api_version.to_owned(), kind.to_owned())),
         text: malformed.to_string(),

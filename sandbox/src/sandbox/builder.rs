@@ -299,7 +299,7 @@ impl Builder {
         if self.authorization == Mode::Rbac {
             first_objects::create_roles(&core).map_err(start)?;
         }
-        core.spawn(definitions::run(core.clone()));
+        core.spawn(definitions::start(core.clone()));
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
             let collector = Collector::new(Handle::new(&core, "garbage-collector"));

@@ -48,7 +48,7 @@ impl<'a> Correlated<'a> {
     /// An item of a list.
     pub(super) fn index(&self, index: usize) -> Option<Self> {
         let item = self.new.get(index)?;
-        let old = counterpart(self.node, item, self.old)?;
+        let old = counterpart(self.node, item, self.old, index)?;
         Some(Self::part(self.node.items.as_ref()?, item, old))
     }
 
@@ -70,19 +70,27 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// The item that an item replaces. Items can be matched only in lists that are maps.
-pub(super) fn counterpart<'a>(node: &Node, item: &Value, old: &'a Value) -> Option<&'a Value> {
+/// The item that an item replaces. Items can be matched only in lists that are maps. It is looked for at `index` first: most updates
+/// leave the order of a list as it is.
+pub(super) fn counterpart<'a>(
+    node: &Node,
+    item: &Value,
+    old: &'a Value,
+    index: usize,
+) -> Option<&'a Value> {
     if node.list_type != Some(ListType::Map) {
         return None;
     }
-    let mut same = old.as_array()?.iter().filter(|other| {
+    let old = old.as_array()?;
+    let is_same = |other: &&Value| {
         let mut keys = node.list_map_keys.iter();
         keys.all(|key| {
             item.get(&**key)
                 .is_some_and(|value| other.get(&**key) == Some(value))
         })
-    });
-    same.next()
+    };
+    let there = old.get(index).filter(is_same);
+    there.or_else(|| old.iter().find(is_same))
 }
 
 /// What rules compare to decide whether a value that they refuse is unchanged.

@@ -110,7 +110,7 @@ fn walk(
         Json::Array(items) => {
             let Some(schema) = &node.items else { return };
             for (i, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| counterpart(node, item, old));
+                let old = old.and_then(|old| counterpart(node, item, old, i));
                 let ratchet = ratchet.index(i);
                 walk(schema.node(), item, old, ratchet, &at.index(i), found);
             }

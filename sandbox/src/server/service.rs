@@ -63,7 +63,8 @@ where
     if !is_control && core.faults.cuts(&record) {
         return Err(io::Error::other("injected fault: the client is cut off"));
     }
-    let writes = !parts.method.is_safe();
+    let is_review = matches!(&route, Route::Resource(route) if Review::of(route).is_some());
+    let writes = !parts.method.is_safe() && !is_review;
     let pretty = query.flag("pretty");
     let takes_gzip = compress::is_accepted(&parts.headers);
     let accept = header(&parts.headers, ACCEPT);
@@ -95,9 +96,10 @@ where
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
-    let result = match result {
-        Ok(response) if writes => core.store.flushed().await.map(|()| response),
-        result => result,
+    // Also an error may tell of a change that is not on the disk yet.
+    let result = match writes {
+        true => core.store.flushed().await.and(result),
+        false => result,
     };
     let response = match result {
         Ok(response) => response,

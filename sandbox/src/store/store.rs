@@ -95,6 +95,8 @@ pub(crate) enum CommitError {
     NamespaceUnavailable,
     /// The kind is no longer served.
     NotServed,
+    /// The disk cannot be written any more, for this reason.
+    NotKept(Arc<str>),
 }
 
 /// Its objects may be deeply nested.
@@ -158,12 +160,7 @@ impl Store {
         let Some(disk) = &self.disk else {
             return Ok(());
         };
-        disk.flushed().await.map_err(|error| {
-            let text = format!(
-                "the sandbox cannot keep this change: its data folder cannot be written: {error}"
-            );
-            ApiError::new(500, "InternalError", text)
-        })
+        disk.flushed().await.map_err(|why| ApiError::not_kept(&why))
     }
 
     /// The resource version of the last write.
@@ -280,6 +277,9 @@ impl Store {
     /// # Errors
     /// [`CommitError`]; nothing is changed then.
     pub(crate) fn commit(&self, commit: Commit<'_>) -> Result<Entry, CommitError> {
+        if let Some(why) = self.disk.as_ref().and_then(Disk::failed) {
+            return Err(CommitError::NotKept(why));
+        }
         let mut state = self.state.lock();
         if let Some(namespace) = commit.namespace
             && !state.accepts(namespace)

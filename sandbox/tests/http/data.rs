@@ -50,7 +50,6 @@ async fn objects_definitions_and_tokens_are_there_at_the_next_start() {
 
     let client = start(&folder, |builder| builder.rbac(true)).await;
     assert_eq!(client.get(&format!("{MAPS}/a")).await.json, map);
-    until(&client, GADGETS, |answer| answer.code == 200).await;
     let after = [
         client.get(DEFINITIONS).await.json["items"].take(),
         client.get(GADGETS).await.json["items"].take(),

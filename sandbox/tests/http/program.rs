@@ -391,8 +391,17 @@ async fn a_full_disk_is_told_and_loses_nothing() {
         message.contains("its data folder cannot be written"),
         "{message}"
     );
-    let health = write(addr, client, get("/readyz", Some(&token))).await;
+    let health = write(addr, client.clone(), get("/readyz", Some(&token))).await;
     assert_eq!(health, Some(500));
+    // Nothing is changed any more, also not in memory.
+    let name = format!("{maps}/m-0");
+    let delete = Request::delete(name.as_str())
+        .header("authorization", format!("Bearer {token}"))
+        .body(Full::default())
+        .unwrap();
+    assert_eq!(write(addr, client.clone(), delete).await, Some(500));
+    let kept = write(addr, client, get(&name, Some(&token))).await;
+    assert_eq!(kept, Some(200));
     drop(running);
 
     let mut running = Running::start(Path::new(PROGRAM), &arguments);

@@ -1,11 +1,11 @@
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::fields::{at, immutable, map, text};
 use super::object::{DATA_LIMIT, frozen, key_errors};
+use crate::go::base64_bytes;
 use crate::json;
 use crate::schema::FieldError;
+use crate::stack;
 
 pub(super) fn secret(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     let mut size = 0;
@@ -67,38 +67,41 @@ fn configuration(data: &Value, key: &str, found: &mut Vec<FieldError>) {
         found.push(FieldError::required(field(key), ""));
         return;
     };
-    let bytes = decoded(value);
-    let text = String::from_utf8_lossy(&bytes);
-    let mistyped = |kind: &str| {
-        format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}")
+    // Nobody has looked at the depth of this text yet.
+    if let Some(wrong) = stack::large(|| wrong_configuration(&decoded(value))) {
+        let hidden = "<secret contents redacted>";
+        found.push(FieldError::invalid(field(key), hidden, wrong));
+    }
+}
+
+/// Why the text is no JSON object.
+fn wrong_configuration(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let kind = match json::read(text.as_bytes()).map(|document| document.value) {
+        Ok(Value::Object(_) | Value::Null) => return None,
+        Ok(Value::Bool(_)) => "bool",
+        Ok(Value::Number(_)) => "number",
+        Ok(Value::String(_)) => "string",
+        Ok(Value::Array(_)) => "array",
+        Err(wrong) => return Some(wrong),
     };
-    let wrong = match json::read(text.as_bytes()).map(|document| document.value) {
-        Ok(Value::Object(_) | Value::Null) => return,
-        Ok(Value::Bool(_)) => mistyped("bool"),
-        Ok(Value::Number(_)) => mistyped("number"),
-        Ok(Value::String(_)) => mistyped("string"),
-        Ok(Value::Array(_)) => mistyped("array"),
-        Err(wrong) => wrong,
-    };
-    found.push(FieldError::invalid(
-        field(key),
-        "<secret contents redacted>",
-        wrong,
-    ));
+    Some(format!(
+        "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    ))
 }
 
 fn field(key: &str) -> String {
     format!("data[{key}]")
 }
 
-/// The bytes of a value. What is no base64 was refused before.
 fn decoded(value: &Value) -> Vec<u8> {
-    let text = value.as_str().unwrap_or_default();
-    STANDARD.decode(text).unwrap_or_default()
+    base64_bytes(value.as_str().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     use super::*;
@@ -108,6 +111,18 @@ mod tests {
         let mut found = Vec::new();
         secret(&object, None, &mut found);
         found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_configuration_may_be_deep_and_its_base64_may_have_lines() {
+        let deep = "[".repeat(9999) + &"]".repeat(9999);
+        let found = errors(
+            "dockerconfigjson",
+            json!({".dockerconfigjson": STANDARD.encode(deep)}),
+        );
+        assert!(found[0].contains("cannot unmarshal array"), "{found:?}");
+        let lines = json!({".dockerconfigjson": "eyJh\nIjox\r\nfQ==\n"});
+        assert_eq!(errors("dockerconfigjson", lines), [""; 0]);
     }
 
     #[test]

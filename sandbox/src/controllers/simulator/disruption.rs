@@ -67,11 +67,11 @@ pub(super) fn reconcile(handle: &Handle, budget: &Value) -> Option<Duration> {
     };
     let now = handle.core().clock.timestamp();
     update(handle, &budgets(), budget, "status", |current| {
-        let generation = meta::generation(current);
-        // The counts are those of another specification.
-        if generation != meta::generation(budget) {
+        // The counts are those of another specification, or an eviction has used what they allow. That change leads here again.
+        if meta::resource_version(current) != meta::resource_version(budget) {
             return;
         }
+        let generation = meta::generation(current);
         let mut status = json!({
             "observedGeneration": generation, "currentHealthy": healthy, "desiredHealthy": desired,
             "expectedPods": expected, "disruptionsAllowed": allowed,

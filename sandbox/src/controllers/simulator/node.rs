@@ -16,7 +16,10 @@ pub(super) fn create(handle: &Handle, count: u32) {
             1 => "sandbox".to_owned(),
             _ => format!("sandbox-{number}"),
         };
-        if let Err(error) = handle.create(&nodes(), node(handle, &name)) {
+        // A node of the data folder stays.
+        if let Err(error) = handle.create(&nodes(), node(handle, &name))
+            && error.reason != "AlreadyExists"
+        {
             tracing::warn!(%name, %error, "the simulator cannot create its node");
         }
     }
