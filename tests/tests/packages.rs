@@ -345,11 +345,6 @@ fn an_impossible_output_is_refused_with_what_to_do() {
             "error: --operator-namespace has no effect",
         ),
         (
-            "--output kustomize DIR --service-monitor",
-            2,
-            "error: --service-monitor has no effect",
-        ),
-        (
             "--output kustomize DIR --namespace A_B",
             2,
             "error: invalid value 'A_B' for '--namespace <NAME>'",
@@ -357,7 +352,7 @@ fn an_impossible_output_is_refused_with_what_to_do() {
         (
             "--output kustomize DIR",
             1,
-            "is not empty and was not generated: choose a new or an empty folder\n",
+            "is not empty and was not generated: choose a new or an empty folder; if an interrupted run left it, delete it\n",
         ),
         (
             "--check DIR",

@@ -245,10 +245,6 @@ impl ManifestsOptions {
                     "the namespaces are values of the chart: write --namespace before `--`";
                 return Err(error(problem.into()));
             }
-            Output::Kustomize(_) if service_monitor => {
-                let problem = "--service-monitor has no effect with --output kustomize, which has it as a component: remove the flag";
-                return Err(error(problem.into()));
-            }
             Output::Helm(_) if matches.contains_id(OPERATOR_NAMESPACE) => {
                 let problem = "--operator-namespace has no effect with --output helm: `helm install --namespace` decides; remove the flag";
                 return Err(error(problem.into()));

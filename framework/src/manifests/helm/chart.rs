@@ -50,19 +50,25 @@ impl Chart<'_> {
     /// The files of the chart.
     pub(crate) fn files(&self, build: &Build<'_>) -> Result<Files, serde_json::Error> {
         let base = build(&[], 1, false)?;
-        // Namespaces in which the operator has access although it may not work there. If it works there, too, one Role has both.
-        let fixed: BTreeSet<&str> = base
+        let in_each = build(&[EACH], 1, false)?;
+        // Namespaces in which the operator has access although it may not work there. If it works there, too, one Role has both. A Role of
+        // the base may be missing because access to all namespaces covers it.
+        let fixed: BTreeSet<String> = base
             .iter()
+            .chain(&in_each)
             .filter(|object| object["kind"] == "Role")
             .filter_map(|role| role["metadata"]["namespace"].as_str())
+            .filter(|namespace| *namespace != EACH)
+            .map(str::to_owned)
             .collect();
-        let mut variants = vec![(NAMESPACES.to_owned(), build(&[EACH], 1, false)?)];
+        let mut variants = vec![(NAMESPACES.to_owned(), in_each)];
         if self.elects {
             variants.push((SEVERAL.into(), build(&[], 2, false)?));
         }
         if self.monitoring.is_some() {
             variants.push((MONITORING.into(), build(&[], 1, true)?));
         }
+        let none = BTreeSet::new();
         let mut files = Files::new();
         let mut fields = Vec::new();
         for object in all(&base, &variants) {
@@ -104,7 +110,7 @@ impl Chart<'_> {
             let name = file_of(&object);
             let text = match name {
                 // The namespace of a release exists before its objects.
-                "namespace.yaml" => continue,
+                "namespace.yaml" if object["metadata"]["name"] == RELEASE => continue,
                 "definitions.yaml" => definition(node, &object)?,
                 _ => {
                     if object["kind"] == "Deployment" && object["metadata"]["name"] == self.name {
@@ -119,7 +125,8 @@ impl Chart<'_> {
                     format!("{{{{- if $.Values.definitions.install }}}}\n{text}{{{{- end }}}}\n");
             }
             if namespace == EACH {
-                text = self.in_each(&fixed, &text);
+                let joins = matches!(object["kind"].as_str(), Some("Role" | "RoleBinding"));
+                text = self.in_each(if joins { &fixed } else { &none }, &text);
             } else if let Some(condition) = condition {
                 text = format!("{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n");
             }
@@ -132,8 +139,8 @@ impl Chart<'_> {
         Ok(files)
     }
 
-    /// A text for each namespace in which the operator works and has no other Role.
-    fn in_each(&self, fixed: &BTreeSet<&str>, text: &str) -> String {
+    /// A text for each namespace in which the operator works, but for some.
+    fn in_each(&self, fixed: &BTreeSet<String>, text: &str) -> String {
         let others: Vec<String> = fixed.iter().map(|name| expression(name)).collect();
         let condition = match others.is_empty() {
             true => String::new(),

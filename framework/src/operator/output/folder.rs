@@ -96,13 +96,13 @@ impl<'a> Folder<'a> {
         }
         // The record is moved last: if the process ends before, the next run finds what it would write.
         written.sort_by_key(|(_, place)| place.ends_with(RECORD));
-        for (beside, place) in &written {
-            fs::rename(beside, place)
-                .map_err(|error| format!("{} cannot be written: {error}", place.display()))?;
-        }
         for place in outdated {
             fs::remove_file(&place)
                 .map_err(|error| format!("{} cannot be removed: {error}", place.display()))?;
+        }
+        for (beside, place) in &written {
+            fs::rename(beside, place)
+                .map_err(|error| format!("{} cannot be written: {error}", place.display()))?;
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl<'a> Folder<'a> {
             Ok(mut entries) => match entries.next() {
                 None => Ok(()),
                 Some(_) => Err(format!(
-                    "{shown} is not empty and was not generated: choose a new or an empty folder"
+                    "{shown} is not empty and was not generated: choose a new or an empty folder; if an interrupted run left it, delete it"
                 )),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
