@@ -88,7 +88,7 @@ fn put(store: &Store, kind: u8, name: &str, value: Option<i64>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever was written: the next process finds the same objects with the same resource versions, and counts on from higher ones.
+    /// The next process finds the objects that the last one wrote, with their resource versions. New resource versions are higher.
     #[test]
     fn the_next_store_has_the_objects_of_the_last_one(steps in prop::collection::vec(step(), 0..40)) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The program `pilothouse-sandbox`, and the programs for envtest that it links.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream as StdStream};
@@ -41,7 +42,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    fn start(program: &Path, arguments: &[&str]) -> Self {
+    fn start(program: &Path, arguments: &[impl AsRef<OsStr>]) -> Self {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -300,13 +301,8 @@ fn value(kubeconfig: &Path, key: &str) -> String {
 #[tokio::test]
 async fn what_a_client_was_told_survives_that_the_program_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let (kubeconfig, data) = (folder.path().join("config"), folder.path().join("data"));
-    let arguments = [
-        "--kubeconfig",
-        kubeconfig.to_str().unwrap(),
-        "--data",
-        data.to_str().unwrap(),
-    ];
+    let kubeconfig = folder.path().join("config");
+    let arguments = keeping(folder.path());
     let maps = "/api/v1/namespaces/default/configmaps";
     let mut told = BTreeSet::new();
     for round in 0..4 {
@@ -357,16 +353,12 @@ async fn what_a_client_was_told_survives_that_the_program_is_killed() {
 #[tokio::test]
 async fn a_full_disk_is_told_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (kubeconfig, data) = (folder.path().join("config"), folder.path().join("data"));
-    let arguments = [
-        "--kubeconfig",
-        kubeconfig.to_str().unwrap(),
-        "--data",
-        data.to_str().unwrap(),
-    ];
+    let kubeconfig = folder.path().join("config");
+    let arguments = keeping(folder.path());
     // No file of the program may become larger than some megabytes.
     let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
-    let in_shell = [&["-c", limited, PROGRAM][..], &arguments[..]].concat();
+    let in_shell = ["-c", limited, PROGRAM].map(String::from);
+    let in_shell = [&in_shell[..], &arguments[..]].concat();
     let mut running = Running::start(Path::new("/bin/sh"), &in_shell);
     let addr = running.addr();
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -412,6 +404,17 @@ async fn a_full_disk_is_told_and_loses_nothing() {
     let (_, list) = answer(addr, &client, get(maps, Some(&token))).await;
     assert!(list["items"].as_array().unwrap().len() >= told);
     assert!(told > 0);
+}
+
+/// The arguments of a program that keeps its objects and its kubeconfig in `folder`.
+fn keeping(folder: &Path) -> [String; 4] {
+    let path = |name: &str| folder.join(name).display().to_string();
+    [
+        "--kubeconfig".into(),
+        path("config"),
+        "--data".into(),
+        path("data"),
+    ]
 }
 
 /// A client and the token of the administrator.

@@ -97,7 +97,7 @@ impl Chart<'_> {
             if object["kind"] == "Role" && fixed.contains(namespace) {
                 let there = build(&[namespace], 1, false)?;
                 let there = there.into_iter().find(|one| same(one, &object));
-                // Before the condition for any namespaces, of which this one is a case.
+                // The first condition that holds counts, and the one for any namespaces holds here, too.
                 if let Some(role) = there {
                     present.insert(0, (&*works_there, role));
                 }

@@ -107,7 +107,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// The difference between the folder and what `write` would make of it. An empty text if there is none.
+    /// Returns what `write` would change in the folder, as a text of differences. The text is empty if `write` would change nothing.
     ///
     /// # Errors
     /// A text that names the file, the problem and what to do.
