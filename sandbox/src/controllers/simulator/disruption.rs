@@ -282,6 +282,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_pod_that_is_being_deleted_is_not_healthy() {
+        let world = World::new();
+        world.create(&deployments(), deployment());
+        world.create(&budgets(), budget("minAvailable", json!(1)));
+        world.pass(5).await;
+        assert_eq!(counts(&world), [3, 1, 3, 2]);
+        let all = world.pods();
+        let name = meta::name(&all[0]).to_owned();
+        world.delete(&pods(), &name, None);
+        world.pass_millis(1).await;
+        let deleted = world.get(&pods(), &name);
+        assert!(meta::is_deleting(&deleted) && is_true(&deleted, "Ready"));
+        assert_eq!(counts(&world)[0], 2);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn pods_that_cannot_be_counted_are_not_evicted() {
         let world = World::new();
         let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "x", "controller": true});

@@ -78,13 +78,15 @@ mod tests {
         let of = |name: &str| world.handle.get(&accounts(), Some(name), "default");
         assert!(of("team").is_some() && of("kube-system").is_some());
         let first = world.get(&accounts(), "default");
+        // One after the other: each is a reason of its own to look at the namespace.
         world.delete(&accounts(), "default", None);
-        world.delete(&config_maps(), AUTHORITY, None);
         world.pass(1).await;
         assert_ne!(
             meta::uid(&world.get(&accounts(), "default")),
             meta::uid(&first)
         );
+        world.delete(&config_maps(), AUTHORITY, None);
+        world.pass(1).await;
         assert_eq!(
             world.get(&config_maps(), AUTHORITY)["data"],
             json!({"ca.crt": ""})
