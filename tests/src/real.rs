@@ -90,6 +90,14 @@ impl RealServer {
         &self.kubeconfig
     }
 
+    /// Returns the kubectl of the same version, as the administrator. Only our own server has one.
+    pub fn kubectl(&self) -> Command {
+        let mut command = Command::new(set(BINARY).unwrap_or_default());
+        command.arg("kubectl").env("KUBECONFIG", &self.kubeconfig);
+        command.env("HOME", "/nonexistent");
+        command
+    }
+
     /// Whether the server was started for this test. Then its version and settings are those of `tests/cluster`.
     pub fn is_own(&self) -> bool {
         self.own.is_some()

@@ -1,0 +1,351 @@
+//! The examples, and a story for each that uses all that its operator does.
+//!
+//! A story happens on the sandbox with tokio's paused clock, or on a real API server with the time of the machine (`tests/deployed`).
+//! Only the sandbox lets writes fail, and only there a story ends a Job itself: on a real server the Job's Pod succeeds, and Kubernetes' own
+//! controller ends the Job.
+
+use std::{fmt::Debug, sync::Arc};
+
+use bucket::{Bucket, BucketSpec, FolderCloud};
+use configmap_sync::{ASKS_FOR, SharedConfig, SharedConfigSpec};
+use file_backup::{FileBackup, FileBackupSpec};
+use futures_util::future::BoxFuture;
+use pilothouse::{
+    client::{Api, Client, DeleteParams, Patch, PatchParams, PostParams},
+    election::ElectionSettings,
+    k8s::api::{batch::v1::Job, core::v1::Namespace},
+    prelude::*,
+    resource::{ApiResource, Scope},
+    testing::{Answer, Cluster, RequestMatcher},
+};
+use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use website::{Website, WebsiteReconciler, WebsiteSpec};
+
+#[allow(dead_code, missing_docs, unreachable_pub)]
+#[path = "../../../examples/website/src/main.rs"]
+mod website;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Ended = Result<(), Failure>;
+
+/// The longest wait for a state.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The namespace of a server in which a story happens.
+#[derive(Clone)]
+pub(crate) struct Place {
+    client: Client,
+    namespace: String,
+    /// The sandbox, if the server is one.
+    sandbox: Option<Cluster>,
+}
+
+impl From<Cluster> for Place {
+    fn from(cluster: Cluster) -> Self {
+        Self {
+            sandbox: Some(cluster.clone()),
+            ..Self::real(cluster.client().clone())
+        }
+    }
+}
+
+impl Place {
+    /// The namespace `default` of a real API server.
+    pub(crate) fn real(client: Client) -> Self {
+        Self {
+            client,
+            namespace: "default".into(),
+            sandbox: None,
+        }
+    }
+
+    fn in_namespace(&self, namespace: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            ..self.clone()
+        }
+    }
+
+    /// Lets the next writes of a resource fail, until the failure is shown on an object. A real server lets none fail.
+    fn fail(&self, resource: &str, times: usize) {
+        if let Some(cluster) = &self.sandbox {
+            let writes = RequestMatcher::any().verb("patch").resource(resource);
+            let refusal = Answer::status(422, "Invalid");
+            cluster.faults().answer(writes, refusal, times);
+        }
+    }
+
+    fn api<K: Resource>(&self) -> Api<K> {
+        let namespace = <K::Scope as Scope>::NAMESPACED.then_some(self.namespace.as_str());
+        Api::of(&self.client, ApiResource::of::<K>(), namespace)
+    }
+
+    async fn create<K: Resource>(&self, object: &K) -> Ended {
+        self.api().create(&PostParams::default(), object).await?;
+        Ok(())
+    }
+
+    async fn patch<K: Resource>(&self, name: &str, patch: Value) -> Ended {
+        let params = PatchParams::default();
+        self.api::<K>()
+            .patch(name, &params, &Patch::Merge(patch))
+            .await?;
+        Ok(())
+    }
+
+    async fn delete<K: Resource>(&self, name: &str) -> Ended {
+        self.api::<K>()
+            .delete(name, &DeleteParams::default())
+            .await?;
+        Ok(())
+    }
+
+    /// Waits until the object of that name exists and `holds` returns true for it.
+    async fn until<K: Resource + Debug>(
+        &self,
+        name: &str,
+        what: &str,
+        holds: impl Fn(&K) -> bool,
+    ) -> Result<K, Failure> {
+        let wait = Wait::new();
+        loop {
+            let found = self.api::<K>().get_opt(name).await?;
+            match found {
+                Some(object) if holds(&object) => return Ok(object),
+                seen => {
+                    wait.longer(|| format!("{} {name} did not {what}: {seen:?}", K::KIND))
+                        .await?
+                }
+            }
+        }
+    }
+
+    async fn until_gone<K: Resource + Debug>(&self, name: &str) -> Ended {
+        let wait = Wait::new();
+        while let Some(seen) = self.api::<K>().get_opt(name).await? {
+            wait.longer(|| format!("{} {name} is not gone: {seen:?}", K::KIND))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// A wait that looks less and less often.
+struct Wait(Instant);
+
+impl Wait {
+    fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Waits until the next look. An error if it has taken too long.
+    async fn longer(&self, what: impl Fn() -> String) -> Ended {
+        let waited = self.0.elapsed();
+        if waited > PATIENCE {
+            return Err(what().into());
+        }
+        let (shortest, longest) = (Duration::from_millis(20), Duration::from_millis(250));
+        tokio::time::sleep((waited / 10).clamp(shortest, longest)).await;
+        Ok(())
+    }
+}
+
+/// An example.
+pub(crate) struct Example {
+    /// The name of the operator.
+    pub(crate) name: &'static str,
+    operator: fn() -> Operator,
+    /// What happens to its objects. An error says what did not happen.
+    pub(crate) story: fn(Place) -> BoxFuture<'static, Result<(), String>>,
+}
+
+impl Example {
+    /// The operator. As in a cluster, it elects a leader.
+    pub(crate) fn operator(&self) -> Operator {
+        (self.operator)().election(ElectionSettings::new(self.name))
+    }
+}
+
+pub(crate) const EXAMPLES: &[Example] = &[
+    Example {
+        name: "website",
+        operator: || Operator::new("website").controller(WebsiteReconciler),
+        story: |place| told(website(place)),
+    },
+    Example {
+        name: "configmap-sync",
+        operator: || configmap_sync::operator(),
+        story: |place| told(configmap_sync(place)),
+    },
+    Example {
+        name: "scheduled-task",
+        operator: || scheduled_task::operator(),
+        story: |place| told(scheduled_task(place)),
+    },
+    Example {
+        name: "bucket",
+        operator: || {
+            let folder = tempfile::tempdir().unwrap().keep();
+            bucket::operator(Arc::new(FolderCloud::open(folder).unwrap()))
+        },
+        story: |place| told(bucket(place)),
+    },
+    Example {
+        name: "file-backup",
+        operator: || {
+            let folder = tempfile::tempdir().unwrap().keep();
+            std::fs::write(folder.join("report"), "text").unwrap();
+            file_backup::operator(&folder, folder.join("copies"))
+        },
+        story: |place| told(file_backup(place)),
+    },
+];
+
+fn told(
+    story: impl Future<Output = Ended> + Send + 'static,
+) -> BoxFuture<'static, Result<(), String>> {
+    Box::pin(async { story.await.map_err(|error| error.to_string()) })
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.into()),
+        ..ObjectMeta::default()
+    }
+}
+
+async fn website(place: Place) -> Ended {
+    let site = Website {
+        metadata: named("hello"),
+        spec: WebsiteSpec {
+            replicas: 1,
+            html: "Hello".into(),
+        },
+        status: None,
+    };
+    place.fail("configmaps", 3);
+    place.create(&site).await?;
+    let serves = |site: &Website| {
+        site.status
+            .as_ref()
+            .is_some_and(|status| status.ready_replicas == 1)
+    };
+    place.until("hello", "serve", serves).await?;
+    let changed = json!({"spec": {"html": "Changed"}});
+    place.patch::<Website>("hello", changed).await?;
+    let is_changed = |page: &ConfigMap| {
+        let data = page.data.as_ref();
+        data.is_some_and(|data| data["index.html"] == "Changed")
+    };
+    place.until("hello", "change", is_changed).await?;
+    place.delete::<Website>("hello").await?;
+    place.until_gone::<ConfigMap>("hello").await?;
+    place.until_gone::<Deployment>("hello").await?;
+    Ok(())
+}
+
+async fn configmap_sync(place: Place) -> Ended {
+    let shop = place.in_namespace("shop");
+    place.create(&Namespace::named("shop")).await?;
+    let source = SharedConfig {
+        metadata: named("settings"),
+        spec: SharedConfigSpec {
+            data: [("colour".into(), "blue".into())].into(),
+        },
+        status: None,
+    };
+    place.fail("configmaps", 3);
+    place.create(&source).await?;
+    let asks = async |value: Option<&str>| {
+        let change = json!({"metadata": {"annotations": {ASKS_FOR: value}}});
+        place.patch::<Namespace>("shop", change).await
+    };
+    asks(Some("default/settings")).await?;
+    shop.until::<ConfigMap>("settings", "exist", |_| true)
+        .await?;
+    asks(None).await?;
+    shop.until_gone::<ConfigMap>("settings").await?;
+    asks(Some("default/settings")).await?;
+    shop.until::<ConfigMap>("settings", "exist again", |_| true)
+        .await?;
+    place.delete::<SharedConfig>("settings").await?;
+    place.until_gone::<SharedConfig>("settings").await?;
+    Ok(())
+}
+
+async fn scheduled_task(place: Place) -> Ended {
+    let task = ScheduledTask {
+        metadata: named("greet"),
+        spec: ScheduledTaskSpec {
+            every_seconds: if place.sandbox.is_some() { 60 } else { 5 },
+            image: "busybox".into(),
+            command: Vec::new(),
+            history: 1,
+        },
+        status: None,
+    };
+    let end = async |run: u32| -> Ended {
+        let job = format!("greet-{run}");
+        place.until::<Job>(&job, "exist", |_| true).await?;
+        if place.sandbox.is_some() {
+            let ended = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
+            let ended = Patch::Merge(ended);
+            place
+                .api::<Job>()
+                .patch_status(&job, &PatchParams::default(), &ended)
+                .await?;
+        }
+        Ok(())
+    };
+    place.fail("jobs", 3);
+    place.create(&task).await?;
+    end(0).await?;
+    end(1).await?;
+    place.until_gone::<Job>("greet-0").await?;
+    place.delete::<ScheduledTask>("greet").await?;
+    place.until_gone::<ScheduledTask>("greet").await?;
+    Ok(())
+}
+
+async fn bucket(place: Place) -> Ended {
+    let photos = Bucket {
+        metadata: named("photos"),
+        spec: BucketSpec { quota: 5 },
+        status: None,
+    };
+    place.fail("buckets", 3);
+    place.create(&photos).await?;
+    let is_there = |bucket: &Bucket| {
+        bucket
+            .status
+            .as_ref()
+            .is_some_and(|status| status.id.is_some())
+    };
+    place.until("photos", "have a bucket", is_there).await?;
+    place.delete::<Bucket>("photos").await?;
+    place.until_gone::<Bucket>("photos").await?;
+    Ok(())
+}
+
+async fn file_backup(place: Place) -> Ended {
+    let backup = |file: &str| FileBackup {
+        metadata: named(file),
+        spec: FileBackupSpec { file: file.into() },
+        status: None,
+    };
+    place.create(&backup("missing")).await?;
+    place.create(&backup("report")).await?;
+    // The clock of tokio does not wait for the thread that copies, except while another thread blocks.
+    for _ in 0..100 {
+        let found = place.api::<FileBackup>().get_opt("report").await?;
+        let status = found.and_then(|backup| backup.status);
+        if status.is_some_and(|status| status.completed.is_some()) {
+            return Ok(());
+        }
+        tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(5))).await?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    Err("the file was not copied".into())
+}
