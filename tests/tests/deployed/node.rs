@@ -9,7 +9,10 @@ use std::{
     os::unix::fs::chown,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -77,7 +80,6 @@ impl Kubelet {
             folder: images.folder(),
             images,
             programs: BTreeMap::new(),
-            started: 0,
             seen: seen.clone(),
         };
         let task = tokio::spawn(async move {
@@ -124,7 +126,6 @@ struct Worker {
     images: Arc<Images>,
     folder: TempDir,
     programs: BTreeMap<String, Program>,
-    started: u8,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -303,7 +304,6 @@ impl Worker {
 
     /// Starts the program of a pod.
     async fn start(&mut self, operator: &str, pod: &Value) -> Result<Program, Error> {
-        self.started += 1;
         let (metadata, spec) = (&pod["metadata"], &pod["spec"]);
         let container = &spec["containers"][0];
         let name = metadata["name"].as_str().unwrap();
@@ -316,8 +316,7 @@ impl Worker {
         own_folders(operator, &root, user);
 
         let port = container["ports"][0]["containerPort"].as_u64().unwrap();
-        let ip = Ipv4Addr::new(127, 0, 0, 10 + self.started);
-        let address = SocketAddr::new(ip.into(), port.try_into().unwrap());
+        let address = SocketAddr::new(address().into(), port.try_into().unwrap());
         let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
         let mut command = Command::new("/usr/bin/setpriv");
         if container["securityContext"]["allowPrivilegeEscalation"] == false {
@@ -425,6 +424,14 @@ impl Worker {
         }
         Ok(())
     }
+}
+
+/// An address of the loopback network that no other pod has, of this process or of another one.
+fn address() -> Ipv4Addr {
+    static PODS: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    // 127.0 is left to others.
+    Ipv4Addr::new(127, high | 0x80, low, PODS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A field by its path with dots.
