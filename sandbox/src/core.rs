@@ -36,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) controls: bool,
     /// Whether each Pod has a service account, which the simulator provides.
     pub(crate) service_accounts: bool,
+    /// Held while an object that quotas count is written.
+    pub(crate) quotas: Mutex<()>,
     /// What clients of the last HTTPS listener trust, as PEM.
     pub(crate) root_ca: watch::Sender<String>,
     /// The snapshots of clients.
@@ -83,6 +85,7 @@ impl Core {
             cbor,
             controls,
             service_accounts,
+            quotas: Mutex::default(),
             root_ca: watch::Sender::default(),
             snapshots: Mutex::default(),
             stack: Arc::default(),

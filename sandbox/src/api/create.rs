@@ -66,6 +66,16 @@ fn create_known(
         let shown = meta::text(&object, shown);
         let new = complete(core, target, new, shown, options, owned)?;
         let name = meta::name(&new).to_owned();
+        let forbidden = |why: String| ApiError::forbidden(&target.resource(), &name, &why);
+        admission::check(core, target, "", None, &new).map_err(forbidden)?;
+        let write = admission::Attempt {
+            target,
+            subresource: "",
+            old: None,
+            new: &new,
+            dry_run: options.dry_run,
+        };
+        let charge = admission::charge(core, &write).map_err(forbidden)?;
         if options.dry_run {
             if core
                 .store
@@ -88,18 +98,22 @@ fn create_known(
             write: Write::Put(target.store(new)),
             namespace: target.namespace.as_deref(),
         });
-        match committed {
+        let refused = match committed {
             Ok(entry) => return Ok(target.read(&entry.object)),
-            Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
-            Err(CommitError::Conflict) if generated => {
+            Err(refused) => refused,
+        };
+        charge.refund();
+        match refused {
+            CommitError::Conflict if generated && attempt < NAME_ATTEMPTS => {}
+            CommitError::Conflict if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
             }
-            Err(CommitError::Conflict) => {
+            CommitError::Conflict => {
                 return Err(name_conflict(core, target, &name));
             }
-            Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
-            Err(CommitError::NotServed) => return Err(target.not_found(&name)),
-            Err(CommitError::NamespaceUnavailable) => {
+            CommitError::NotKept(why) => return Err(ApiError::not_kept(&why)),
+            CommitError::NotServed => return Err(target.not_found(&name)),
+            CommitError::NamespaceUnavailable => {
                 let namespace = target.namespace.as_deref().unwrap_or_default();
                 namespace_accepts(core, target, &object, namespace)?;
                 // Another client has created it again meanwhile: try again.

@@ -168,13 +168,28 @@ pub(crate) fn update(
             created: false,
             warnings: warnings.clone(),
         };
+        let forbidden =
+            |why: String| ApiError::forbidden(&target.resource(), name, &why).warned(&warnings);
+        admission::check(core, target, subresource, Some(&current), &new).map_err(forbidden)?;
+        let write = admission::Attempt {
+            target,
+            subresource,
+            old: Some(&current),
+            new: &new,
+            dry_run: options.dry_run,
+        };
+        let charge = admission::charge(core, &write).map_err(forbidden)?;
         if is_stored(target, &entry, &new) && !is_finished(target, &new) {
             return Ok(written(current));
         }
         if options.dry_run {
             return Ok(written(new));
         }
-        match commit(core, target, name, &entry, new) {
+        let committed = commit(core, target, name, &entry, new);
+        if committed.is_err() {
+            charge.refund();
+        }
+        match committed {
             Ok(entry) => return Ok(written(target.read(&entry.object))),
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),

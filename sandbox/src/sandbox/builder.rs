@@ -15,7 +15,7 @@ use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
-use crate::controllers::{definitions, namespaces};
+use crate::controllers::{definitions, namespaces, quotas};
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
@@ -307,6 +307,7 @@ impl Builder {
         }
         if self.simulator {
             core.spawn(Simulator::new(&core, self.nodes).run());
+            core.spawn(quotas::count(core.clone()));
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

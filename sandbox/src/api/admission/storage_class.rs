@@ -11,6 +11,13 @@ const DEFAULT: [&str; 2] = [
 ];
 const OLD_NAME: &str = "volume.beta.kubernetes.io/storage-class";
 
+/// The class of a claim; empty if it has none.
+pub(super) fn class_of(claim: &Value) -> &str {
+    let old = claim["metadata"]["annotations"][OLD_NAME].as_str();
+    let class = old.or_else(|| claim["spec"]["storageClassName"].as_str());
+    class.unwrap_or_default()
+}
+
 /// Gives a claim that names no class the default one: of several the newest.
 pub(super) fn admit(core: &Core, claim: &mut Value) {
     let annotated = !claim["metadata"]["annotations"][OLD_NAME].is_null();
