@@ -13,6 +13,7 @@ use super::first_objects;
 use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
+use crate::controllers::quotas::quotas;
 use crate::controllers::simulator::Simulator;
 use crate::core::Core;
 use crate::definitions;
@@ -84,7 +85,8 @@ impl Sandbox {
             GroupResource::new("", "nodes"),
             definitions::definitions(),
         ];
-        let simulated = Simulator::kinds();
+        let mut simulated = Simulator::kinds();
+        simulated.push(quotas());
         let simulated = simulated.iter().filter(|_| self.simulates);
         builtin::kinds()
             .iter()
@@ -118,14 +120,15 @@ impl Sandbox {
         self.serve_https_with(&HttpsOptions::new(addr)).await
     }
 
-    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`, without Endpoints.
+    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`,
+    /// with the address of the listener unless that is a loopback address.
     ///
     /// # Errors
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
         let server = HttpsServer::start(&self.core, options).await?;
-        if let Err(error) = first_objects::publish_service(&self.core, server.addr().port()) {
-            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes");
+        if let Err(error) = first_objects::publish_service(&self.core, server.addr()) {
+            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes or its endpoints");
         }
         Ok(server)
     }
@@ -196,6 +199,5 @@ impl Sandbox {
 
 /// Whether objects of a kind without a status configure a part of a real server.
 fn configures_server(kind: &ServedKind) -> bool {
-    let of_core = kind.group.is_empty() && kind.kind == "LimitRange";
-    of_core || kind.group == "admissionregistration.k8s.io" || kind.kind == "NetworkPolicy"
+    kind.group == "admissionregistration.k8s.io" || kind.kind == "NetworkPolicy"
 }

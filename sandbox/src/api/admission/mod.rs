@@ -9,6 +9,7 @@
 //! | `service_account.rs` | ServiceAccount | gives a Pod its service account and the token; only with the simulator |
 //! | `tolerations.rs` | DefaultTolerationSeconds | lets a Pod stay five minutes on a node that does not answer |
 //! | `priority.rs` | Priority | gives a Pod the priority of its class; allows one default class |
+//! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
 //! | `resources.rs` | | what Pods and containers ask for |
@@ -17,6 +18,7 @@ mod limit_range;
 mod priority;
 mod quota;
 mod resources;
+mod runtime_class;
 mod service_account;
 mod storage_class;
 #[cfg(test)]
@@ -44,7 +46,8 @@ pub(super) fn admit_new(core: &Core, target: &Target, object: &mut Value) -> Res
             limit_range::set_defaults(core, target, object);
             service_account::admit(core, target, object)?;
             tolerations::admit(object);
-            priority::admit(core, object)
+            priority::admit(core, object)?;
+            runtime_class::admit(core, object)
         }
         ("", "PersistentVolumeClaim") => {
             storage_class::admit(core, object);

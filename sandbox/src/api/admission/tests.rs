@@ -329,3 +329,57 @@ async fn a_claim_outside_a_limit_range_is_refused() {
     );
     create("2Gi").unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_gets_overhead_selector_and_tolerations_of_its_runtime_class() {
+    let (_sandbox, handle) = start(false);
+    let toleration = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoSchedule"});
+    let class = json!({
+        "metadata": {"name": "vm"}, "handler": "vm",
+        "overhead": {"podFixed": {"memory": "100Mi"}},
+        "scheduling": {"nodeSelector": {"vm": "yes"}, "tolerations": [toleration("vm")]},
+    });
+    let classes = GroupResource::new("node.k8s.io", "runtimeclasses");
+    handle.create(&classes, class).unwrap();
+    let with = |fields: Value| {
+        let mut all = json!({"runtimeClassName": "vm"});
+        for (name, value) in fields.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        pod(&handle, &all).map_err(|error| {
+            let (_, why) = error.message.split_once("is forbidden: ").unwrap();
+            why.to_owned()
+        })
+    };
+    let spec = with(json!({"nodeSelector": {"disk": "ssd"}, "tolerations": [toleration("vm"), toleration("gpu")]})).unwrap();
+    assert_eq!(spec["overhead"], json!({"memory": "100Mi"}));
+    assert_eq!(spec["nodeSelector"], json!({"disk": "ssd", "vm": "yes"}));
+    let keys = |spec: &Value| -> Vec<Value> {
+        let tolerations = spec["tolerations"].as_array().unwrap().iter();
+        tolerations.map(|one| one["key"].clone()).collect()
+    };
+    assert_eq!(keys(&spec)[..2], ["vm", "gpu"]);
+    assert_eq!(
+        keys(&spec).len(),
+        4,
+        "a toleration that another one includes is left out"
+    );
+    assert_eq!(
+        with(json!({"nodeSelector": {"vm": "no"}})).unwrap_err(),
+        "conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no"
+    );
+    assert_eq!(
+        with(json!({"overhead": {"memory": "1Mi"}})).unwrap_err(),
+        "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+    );
+    assert_eq!(
+        with(json!({"runtimeClassName": "none"})).unwrap_err(),
+        "pod rejected: RuntimeClass \"none\" not found"
+    );
+    let error = pod(&handle, &json!({"overhead": {"memory": "1Mi"}})).unwrap_err();
+    assert!(
+        error
+            .message
+            .ends_with("Pod Overhead set without corresponding RuntimeClass defined Overhead")
+    );
+}
