@@ -13,6 +13,7 @@ use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
 use crate::clock::Clock;
 use crate::fault::Faults;
+use crate::figures::Figures;
 use crate::pods::Containers;
 use crate::record::RequestLog;
 use crate::registry::Registry;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub(crate) authority: Authority,
     pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
+    pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
     pub(crate) containers: Containers,
     /// Whether the server offers CBOR.
@@ -76,6 +78,7 @@ impl Core {
         Arc::new(Self {
             clock,
             faults: Faults::new(store.clone()),
+            figures: Figures::default(),
             store,
             tokens,
             authority,

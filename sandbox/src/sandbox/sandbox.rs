@@ -18,6 +18,7 @@ use crate::controllers::simulator::Simulator;
 use crate::core::Core;
 use crate::definitions;
 use crate::fault::Faults;
+use crate::figures::Figures;
 use crate::pods::Pods;
 use crate::record::RecordedRequest;
 use crate::registry::{GroupResource, ServedKind};
@@ -65,14 +66,14 @@ impl Sandbox {
     }
 
     /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
-    /// They are the kinds with a status that nothing in the sandbox writes, such as HorizontalPodAutoscaler, and without the
+    /// They are the kinds with a status that nothing in the sandbox writes, such as Ingress, and without the
     /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
-    /// assert!(sandbox.only_stores("autoscaling", "HorizontalPodAutoscaler"));
+    /// assert!(sandbox.only_stores("networking.k8s.io", "Ingress"));
     /// assert!(!sandbox.only_stores("apps", "Deployment"));
     /// // No controller acts on a ConfigMap.
     /// assert!(!sandbox.only_stores("", "ConfigMap"));
@@ -154,6 +155,11 @@ impl Sandbox {
     /// The interface to inject faults.
     pub fn faults(&self) -> &Faults {
         &self.core.faults
+    }
+
+    /// The metrics that HorizontalPodAutoscalers follow.
+    pub fn figures(&self) -> &Figures {
+        &self.core.figures
     }
 
     /// The interface to define what simulated Pods and their containers do.

@@ -9,6 +9,7 @@
 //! | `service_account.rs` | ServiceAccount | gives a Pod its service account and the token; only with the simulator |
 //! | `tolerations.rs` | DefaultTolerationSeconds | lets a Pod stay five minutes on a node that does not answer |
 //! | `priority.rs` | Priority | gives a Pod the priority of its class; allows one default class |
+//! | `protection.rs` | StorageObjectInUseProtection | gives claims, volumes and attribute classes the finalizer that protects them |
 //! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
@@ -16,6 +17,7 @@
 
 mod limit_range;
 mod priority;
+mod protection;
 mod quota;
 mod resources;
 mod runtime_class;
@@ -31,9 +33,11 @@ use super::Target;
 use crate::core::Core;
 use crate::meta;
 
+pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
 pub(crate) use service_account::create_default as create_default_account;
+pub(crate) use storage_class::class_of;
 
 /// Admits a new object.
 ///
@@ -41,6 +45,7 @@ pub(crate) use service_account::create_default as create_default_account;
 /// The reason why the object is forbidden.
 pub(super) fn admit_new(core: &Core, target: &Target, object: &mut Value) -> Result<(), String> {
     let kind = &target.kind;
+    protection::admit(kind, object);
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
             limit_range::set_defaults(core, target, object);

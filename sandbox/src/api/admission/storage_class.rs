@@ -11,10 +11,10 @@ const DEFAULT: [&str; 2] = [
 ];
 const OLD_NAME: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The class of a claim; empty if it has none.
-pub(super) fn class_of(claim: &Value) -> &str {
-    let old = claim["metadata"]["annotations"][OLD_NAME].as_str();
-    let class = old.or_else(|| claim["spec"]["storageClassName"].as_str());
+/// The class of a claim or of a volume; empty if it has none.
+pub(crate) fn class_of(object: &Value) -> &str {
+    let old = object["metadata"]["annotations"][OLD_NAME].as_str();
+    let class = old.or_else(|| object["spec"]["storageClassName"].as_str());
     class.unwrap_or_default()
 }
 

@@ -23,8 +23,8 @@
 //! - A Service with a selector has Endpoints and EndpointSlices of its Pods (`endpoints/mod.rs`). One of the type `LoadBalancer` without a class gets an
 //!   address.
 //! - A PodDisruptionBudget counts its Pods, and the server allows evictions accordingly.
-//! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
-//!   volume. A Pod waits for its claims.
+//! - A HorizontalPodAutoscaler scales by [`Figures`](crate::Figures) that a test sets (`autoscaler/mod.rs`).
+//! - A PersistentVolumeClaim is bound to a PersistentVolume that fits, or gets one of its own (`volumes/mod.rs`). A Pod waits for its claims.
 //! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
 //!   fewest Pods. Resources, other affinities and priorities make no difference.
 //! - A Pod starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
@@ -58,13 +58,15 @@
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
 //! | `load_balancer.rs`, `endpoints/` | Services |
+//! | `autoscaler/` | HorizontalPodAutoscalers |
 //! | `disruption.rs` | PodDisruptionBudgets |
 //! | `selected.rs` | which Services and budgets select a Pod |
 //! | `namespace_defaults.rs` | what each namespace has |
-//! | `volumes.rs` | PersistentVolumeClaims |
+//! | `volumes/` | PersistentVolumeClaims and PersistentVolumes |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
+mod autoscaler;
 mod conditions;
 mod cron_job;
 mod daemon_set;

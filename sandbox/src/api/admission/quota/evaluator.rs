@@ -2,8 +2,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::scope::{self, Scope};
+use crate::api::admission::class_of;
 use crate::api::admission::resources::{self, Part, ResourceList};
-use crate::api::admission::storage_class::class_of;
 use crate::core::Core;
 use crate::go::Quantity;
 use crate::meta;

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -7,7 +6,7 @@ use tokio::time::Instant;
 
 use super::pod_status::{self, Exit, cannot_be_pulled, images};
 use crate::api::{DeleteOptions, Handle};
-use crate::controllers::simulator::object::{controller, number, owner_of, pods, since};
+use crate::controllers::simulator::object::{controller, names_of, number, pods, since};
 use crate::controllers::simulator::{RUN, START, STOP};
 use crate::meta;
 use crate::pods::{Applied, Behaviour};
@@ -254,22 +253,9 @@ impl Life {
 /// The rule for a Pod, by its own name and by those of its owners.
 fn applied(handle: &Handle, pod: &Value, current: Option<u64>) -> Option<Applied> {
     let namespace = meta::text(pod, "namespace");
-    let mut names = vec![meta::name(pod).to_owned()];
-    let mut object = Arc::new(pod.clone());
-    // No chain of owners is this long, unless it is a circle.
-    for _ in 0..8 {
-        let name = controller(&object).and_then(|owner| owner["name"].as_str());
-        names.extend(name.map(str::to_owned));
-        let Some(owner) = owner_of(handle, &object) else {
-            break;
-        };
-        object = owner;
-    }
-    handle
-        .core()
-        .containers
-        .rules
-        .apply(namespace, &names, current)
+    let names = names_of(handle, pod);
+    let rules = &handle.core().containers.rules;
+    rules.apply(namespace, &names, current)
 }
 
 fn is_of_job(pod: &Value) -> bool {
