@@ -101,7 +101,7 @@
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
 //!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
-//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. It has no init containers and probes, counts no resources of nodes, and
+//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. It counts no resources of nodes, and
 //!   controllers adopt no Pods.
 //!
 //! # Authentication and authorization

@@ -27,7 +27,8 @@
 //! - A PersistentVolumeClaim is bound to a PersistentVolume that fits, or gets one of its own (`volumes/mod.rs`). A Pod waits for its claims.
 //! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
 //!   fewest Pods. Resources, other affinities and priorities make no difference.
-//! - A Pod starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
+//! - A Pod starts after [`START`]. Its init containers run one after the other, each for [`INIT`], or on beside the others if they restart always. Then
+//!   its containers run. Probes succeed, at the times that they have, so a container without probes is ready at once. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
@@ -38,7 +39,7 @@
 //! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
 //!   hour is deleted.
 //!
-//! Init containers, probes, the resources of nodes and the adoption of Pods are not simulated.
+//! The resources of nodes and the adoption of Pods are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
 //! every time.
@@ -103,6 +104,8 @@ const MANAGER: &str = "simulator";
 
 /// The time from a Pod's creation until its containers are ready.
 const START: Duration = Duration::from_millis(500);
+/// The time that an init container runs.
+const INIT: Duration = Duration::from_millis(500);
 /// The time that the containers of a Job run.
 const RUN: Duration = Duration::from_secs(1);
 /// The time from a Pod's deletion until it is gone.

@@ -287,3 +287,40 @@ async fn writes_at_the_same_time_never_exceed_a_quota() {
         20
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_set_that_a_quota_holds_back_goes_on_when_there_is_room() {
+    let world = World::with(json!({"hard": {"pods": "1"}})).await;
+    let labels = json!({"app": "web"});
+    let set = json!({
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }},
+    });
+    let sets = GroupResource::new("apps", "replicasets");
+    world.handle.create(&sets, set).unwrap();
+    world.pass(2).await;
+    let find = || world.handle.get(&sets, Some("default"), "web").unwrap();
+    let set = find();
+    assert_eq!(set["status"]["replicas"], 1);
+    let condition = &set["status"]["conditions"][0];
+    assert_eq!(
+        (&condition["type"], &condition["reason"]),
+        (&json!("ReplicaFailure"), &json!("FailedCreate"))
+    );
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.ends_with("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"),
+        "{message}"
+    );
+    let raised = world
+        .handle
+        .update(&core("resourcequotas"), Some("default"), "q", "", |quota| {
+            quota["spec"]["hard"]["pods"] = json!("2");
+        });
+    raised.unwrap();
+    world.pass(6).await;
+    assert_eq!(find()["status"]["replicas"], 2);
+    assert!(find()["status"]["conditions"].is_null());
+}
