@@ -90,8 +90,8 @@
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
 //!   protection of claims and volumes and, with the simulator, quotas and service accounts (but not the annotation
-//!   `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, default ingress classes and Pod security checks, and quotas
-//!   count no devices of ResourceClaims: the objects that configure this are only stored. So are APIServices (nothing is
+//!   `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, default ingress classes and Pod security checks:
+//!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
@@ -101,8 +101,8 @@
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
 //!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
-//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. It counts no resources of nodes, and
-//!   controllers adopt no Pods.
+//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. The simulator counts
+//!   no resources of nodes, and its controllers adopt no Pods.
 //!
 //! # Authentication and authorization
 //!
