@@ -98,22 +98,21 @@ fn create_known(
             write: Write::Put(target.store(new)),
             namespace: target.namespace.as_deref(),
         });
-        let refused = match committed {
-            Ok(entry) => return Ok(target.read(&entry.object)),
-            Err(refused) => refused,
-        };
-        charge.refund();
-        match refused {
-            CommitError::Conflict if generated && attempt < NAME_ATTEMPTS => {}
-            CommitError::Conflict if generated => {
+        match committed {
+            Ok(entry) => {
+                charge.keep();
+                return Ok(target.read(&entry.object));
+            }
+            Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
+            Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
             }
-            CommitError::Conflict => {
+            Err(CommitError::Conflict) => {
                 return Err(name_conflict(core, target, &name));
             }
-            CommitError::NotKept(why) => return Err(ApiError::not_kept(&why)),
-            CommitError::NotServed => return Err(target.not_found(&name)),
-            CommitError::NamespaceUnavailable => {
+            Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
+            Err(CommitError::NotServed) => return Err(target.not_found(&name)),
+            Err(CommitError::NamespaceUnavailable) => {
                 let namespace = target.namespace.as_deref().unwrap_or_default();
                 namespace_accepts(core, target, &object, namespace)?;
                 // Another client has created it again meanwhile: try again.

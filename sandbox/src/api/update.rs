@@ -185,12 +185,11 @@ pub(crate) fn update(
         if options.dry_run {
             return Ok(written(new));
         }
-        let committed = commit(core, target, name, &entry, new);
-        if committed.is_err() {
-            charge.refund();
-        }
-        match committed {
-            Ok(entry) => return Ok(written(target.read(&entry.object))),
+        match commit(core, target, name, &entry, new) {
+            Ok(entry) => {
+                charge.keep();
+                return Ok(written(target.read(&entry.object)));
+            }
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(_) => return Err(target.not_found(name)),

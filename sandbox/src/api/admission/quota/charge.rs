@@ -25,7 +25,7 @@ pub(in crate::api) struct Attempt<'a> {
     pub(in crate::api) dry_run: bool,
 }
 
-/// What a write was charged for. Quotas can not change until it is dropped.
+/// What a write was charged for. It is taken back when this is dropped, unless the write took place. Until then no quota changes.
 pub(in crate::api) struct Charge<'a> {
     core: &'a Core,
     /// The quotas that were charged, with what they counted before.
@@ -35,8 +35,14 @@ pub(in crate::api) struct Charge<'a> {
 }
 
 impl Charge<'_> {
-    /// Takes the charge back, because the write did not take place.
-    pub(in crate::api) fn refund(self) {
+    /// The write took place.
+    pub(in crate::api) fn keep(mut self) {
+        self.charged.clear();
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
         for (name, used) in &self.charged {
             // An error means that the quota is gone.
             let _ = write_used(self.core, &self.namespace, name, used);

@@ -100,6 +100,13 @@ async fn a_write_that_fails_uses_nothing() {
     world.create("secrets", "a", json!({})).unwrap();
     let error = world.create("secrets", "a", json!({})).unwrap_err();
     assert_eq!(error.reason, "AlreadyExists");
+    let versioned =
+        json!({"metadata": {"name": "b", "namespace": "default", "resourceVersion": "1"}});
+    let error = world
+        .handle
+        .create(&core("secrets"), versioned)
+        .unwrap_err();
+    assert_eq!(error.code, 500);
     assert_eq!(world.used(), json!({"secrets": "1"}));
 }
 
