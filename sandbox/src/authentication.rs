@@ -2,10 +2,11 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +14,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::ApiError;
+use crate::meta;
+use crate::registry::GroupResource;
+use crate::store::{Key, Store};
 
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 /// The issuer of tokens, and their audience if the request names none.
@@ -33,6 +37,8 @@ pub(crate) struct User {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BadToken {
     Unknown,
+    /// What it belongs to is gone.
+    Invalidated(String),
     WrongAudience {
         audiences: Vec<String>,
         wanted: Vec<String>,
@@ -47,6 +53,7 @@ impl fmt::Display for BadToken {
         };
         match self {
             Self::Unknown => f.write_str("invalid bearer token"),
+            Self::Invalidated(why) => write!(f, "[invalid bearer token, {why}]"),
             Self::WrongAudience { audiences, wanted } => write!(
                 f,
                 "[invalid bearer token, token audiences {} is invalid for the target audiences {}]",
@@ -90,6 +97,73 @@ pub(crate) struct Issued {
     pub(crate) expires: Timestamp,
     /// Its audiences.
     pub(crate) audiences: Vec<String>,
+    /// The objects whose deletion ends it. Tokens of older data folders name none.
+    #[serde(default)]
+    pub(crate) holders: Vec<Holder>,
+}
+
+/// An object of the core group whose deletion ends a token: the service account, or what the token is bound to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    resource: String,
+    key: String,
+    uid: String,
+}
+
+/// How long a token is good after the deletion of its holder began: clocks may differ by as much.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+impl Holder {
+    pub(crate) fn new(resource: &str, namespace: Option<&str>, object: &Value) -> Self {
+        Self {
+            resource: resource.into(),
+            key: Key::new(namespace, meta::name(object)).as_str().into(),
+            uid: meta::uid(object).into(),
+        }
+    }
+
+    /// # Errors
+    /// The object is gone, or another one has its name.
+    fn check(&self, store: &Store, now: Timestamp) -> Result<(), BadToken> {
+        let resource = GroupResource::new("", &*self.resource);
+        let found = store.get(&resource, &Key::parse(&self.key));
+        let invalid = |text: String| Err(BadToken::Invalidated(text));
+        let is_account = self.resource == "serviceaccounts";
+        let Some(found) = found else {
+            return match is_account {
+                true => invalid(format!("serviceaccounts {:?} not found", self.name())),
+                false => invalid("service account token has been invalidated".into()),
+            };
+        };
+        let (uid, wanted) = (meta::uid(&found.object), &self.uid);
+        if uid != wanted {
+            return invalid(match &*self.resource {
+                "serviceaccounts" => {
+                    format!("service account UID ({uid}) does not match claim ({wanted})")
+                }
+                "secrets" => format!(
+                    "secret UID ({uid}) does not match service account secret ref claim ({wanted})"
+                ),
+                "pods" => format!(
+                    "pod UID ({uid}) does not match service account pod ref claim ({wanted})"
+                ),
+                _ => format!(
+                    "node UID ({uid}) does not match service account node ref claim ({wanted})"
+                ),
+            });
+        }
+        let deleted: Option<Timestamp> =
+            meta::text(&found.object, "deletionTimestamp").parse().ok();
+        match deleted.is_some_and(|deleted| now.duration_since(deleted) > LEEWAY) {
+            true if is_account => invalid(format!("service account {} has been deleted", self.key)),
+            true => invalid("service account token has been invalidated".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.key.rsplit('/').next().unwrap_or_default()
+    }
 }
 
 /// How far the server trusts a connection.
@@ -141,10 +215,10 @@ impl Tokens {
         &self,
         headers: &HeaderMap,
         trust: &Trust,
-        now: Timestamp,
+        (store, now): (&Store, Timestamp),
         authorize_impersonation: impl FnOnce(&User, &User, &[String]) -> Result<(), ApiError>,
     ) -> Result<Cow<'_, User>, ApiError> {
-        let sender = self.sender(headers, trust, now)?;
+        let sender = self.sender(headers, trust, (store, now))?;
         let Some(user) = impersonated(headers)? else {
             return Ok(sender);
         };
@@ -167,12 +241,12 @@ impl Tokens {
     /// audiences stands for the API server itself.
     ///
     /// # Errors
-    /// [`BadToken`] if the token is unknown or expired, or if it is for other audiences.
+    /// [`BadToken`] if the token is unknown or expired, if what it belongs to is gone, or if it is for other audiences.
     pub(crate) fn review(
         &self,
         token: &str,
         wanted: &[String],
-        now: Timestamp,
+        (store, now): (&Store, Timestamp),
     ) -> Result<(User, Vec<String>), BadToken> {
         let itself = [ISSUER.to_owned()];
         let wanted = if wanted.is_empty() { &itself } else { wanted };
@@ -182,6 +256,9 @@ impl Tokens {
                 let issued = self.issued.read();
                 let issued = issued.get(token).filter(|issued| now < issued.expires);
                 let issued = issued.ok_or(BadToken::Unknown)?;
+                for holder in &issued.holders {
+                    holder.check(store, now)?;
+                }
                 (issued.user.clone(), issued.audiences.clone())
             }
         };
@@ -200,7 +277,7 @@ impl Tokens {
         &self,
         headers: &HeaderMap,
         trust: &Trust,
-        now: Timestamp,
+        (store, now): (&Store, Timestamp),
     ) -> Result<Cow<'_, User>, ApiError> {
         #[cfg(feature = "client-certificates")]
         if let Trust::Certificate(user) = trust {
@@ -223,7 +300,7 @@ impl Tokens {
         let known = self.users.get(token).map(Cow::Borrowed);
         known
             .or_else(|| {
-                self.review(token, &[], now)
+                self.review(token, &[], (store, now))
                     .ok()
                     .map(|(user, _)| Cow::Owned(user))
             })

@@ -13,6 +13,7 @@ use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
 use crate::clock::Clock;
 use crate::fault::Faults;
+use crate::figures::Figures;
 use crate::pods::Containers;
 use crate::record::RequestLog;
 use crate::registry::Registry;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub(crate) authority: Authority,
     pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
+    pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
     pub(crate) containers: Containers,
     /// Whether the server offers CBOR.
@@ -36,6 +38,8 @@ pub(crate) struct Core {
     pub(crate) controls: bool,
     /// Whether each Pod has a service account, which the simulator provides.
     pub(crate) service_accounts: bool,
+    /// Held while an object that quotas count is written.
+    pub(crate) quotas: Mutex<()>,
     /// What clients of the last HTTPS listener trust, as PEM.
     pub(crate) root_ca: watch::Sender<String>,
     /// The snapshots of clients.
@@ -74,6 +78,7 @@ impl Core {
         Arc::new(Self {
             clock,
             faults: Faults::new(store.clone()),
+            figures: Figures::default(),
             store,
             tokens,
             authority,
@@ -83,6 +88,7 @@ impl Core {
             cbor,
             controls,
             service_accounts,
+            quotas: Mutex::default(),
             root_ca: watch::Sender::default(),
             snapshots: Mutex::default(),
             stack: Arc::default(),

@@ -88,21 +88,21 @@
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
-//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class and, with the
-//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, quotas, limit
-//!   ranges, default ingress classes and Pod security checks, and claims and volumes get no finalizer that protects them: the objects that configure
-//!   this are only stored. So are APIServices (nothing is
+//! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
+//!   protection of claims and volumes and, with the simulator, quotas and service accounts (but not the annotation
+//!   `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, default ingress classes and Pod security checks:
+//!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   expressions of mutating policies, and of the types in the CEL expressions of policies and devices.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
-//!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
+//!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
-//!   are bound, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
-//!   `kube-root-ca.crt`. Services have endpoints, and disruption budgets are counted. It has no init containers, probes and PersistentVolumes, counts no resources of nodes, and
-//!   controllers adopt no Pods.
+//!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
+//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. The simulator counts
+//!   no resources of nodes, and its controllers adopt no Pods.
 //!
 //! # Authentication and authorization
 //!
@@ -116,7 +116,7 @@
 //!
 //! [`Sandbox::faults`] breaks what a network and a busy server break: it answers requests with errors, carries requests out and
 //! loses the responses, delays requests and responses, cuts clients off, holds, breaks, closes and expires watches, and compacts the history.
-//! [`Sandbox::snapshot`] keeps all objects, to restore them later. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
+//! [`Sandbox::figures`] sets what a metrics server would measure. [`Sandbox::snapshot`] keeps all objects, to restore them later. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
 //! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
 //!
 //! # Settings
@@ -157,7 +157,7 @@
 //! | `go`, `schema`, `patch`, `protobuf` | Go types and texts; structural schemas and CEL; patch formats; Kubernetes protobuf |
 //! | `registry`, `builtin` | the served kinds; the built-in kinds with their defaults and validation |
 //! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
-//! | `authentication`, `authorization`, `fault`, `pods` | users; permissions; faults; containers |
+//! | `authentication`, `authorization`, `fault`, `figures`, `pods` | users; permissions; faults; metrics; containers |
 //! | `definitions`, `discovery`, `openapi` | CustomResourceDefinitions; the documents that describe what is served |
 //! | `core` | the state that all parts share |
 //! | `api` | the rules of the API without HTTP |
@@ -180,6 +180,7 @@ mod discovery;
 mod disk;
 mod error;
 mod fault;
+mod figures;
 mod go;
 #[doc(hidden)]
 pub mod internals;
@@ -200,6 +201,7 @@ mod store;
 mod table;
 
 pub use fault::{Answer, Faults, RequestMatcher};
+pub use figures::{Figures, InvalidQuantity};
 pub use pods::{Invocation, PodRule, Pods};
 pub use record::RecordedRequest;
 pub use sandbox::{BuildError, Builder, Sandbox, Snapshot};

@@ -66,6 +66,16 @@ fn create_known(
         let shown = meta::text(&object, shown);
         let new = complete(core, target, new, shown, options, owned)?;
         let name = meta::name(&new).to_owned();
+        let forbidden = |why: String| ApiError::forbidden(&target.resource(), &name, &why);
+        admission::check(core, target, "", None, &new).map_err(forbidden)?;
+        let write = admission::Attempt {
+            target,
+            subresource: "",
+            old: None,
+            new: &new,
+            dry_run: options.dry_run,
+        };
+        let charge = admission::charge(core, &write).map_err(forbidden)?;
         if options.dry_run {
             if core
                 .store
@@ -89,7 +99,10 @@ fn create_known(
             namespace: target.namespace.as_deref(),
         });
         match committed {
-            Ok(entry) => return Ok(target.read(&entry.object)),
+            Ok(entry) => {
+                charge.keep();
+                return Ok(target.read(&entry.object));
+            }
             Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
             Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));

@@ -44,7 +44,7 @@ mod update;
 mod validate;
 mod watch;
 
-pub(crate) use admission::create_default_account;
+pub(crate) use admission::{PROTECTED, class_of, create_default_account, recount_quota};
 pub(crate) use bind::bind;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};

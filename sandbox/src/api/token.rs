@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::{Target, WriteOptions, get_current};
-use crate::authentication::{ISSUER, Issued, User};
+use crate::authentication::{Holder, ISSUER, Issued, User};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
 use crate::meta;
@@ -76,8 +76,11 @@ pub(crate) fn issue(
     };
     let now = core.clock.now().as_second();
     let mut own = json!({"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}});
+    let mut holders = vec![Holder::new("serviceaccounts", Some(namespace), &account)];
     if let Some((kind, object)) = bound {
         own[kind] = json!({"name": meta::name(&object), "uid": meta::uid(&object)});
+        let place = (kind != "node").then_some(namespace);
+        holders.push(Holder::new(&format!("{kind}s"), place, &object));
     }
     let claims = json!({
         "aud": audiences, "exp": now.saturating_add(seconds), "iat": now, "iss": ISSUER,
@@ -97,6 +100,7 @@ pub(crate) fn issue(
         let issued = Issued {
             user,
             expires: core.clock.after(after),
+            holders,
             audiences: audiences
                 .filter_map(|audience| audience.as_str().map(String::from))
                 .collect(),

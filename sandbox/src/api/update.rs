@@ -168,6 +168,17 @@ pub(crate) fn update(
             created: false,
             warnings: warnings.clone(),
         };
+        let forbidden =
+            |why: String| ApiError::forbidden(&target.resource(), name, &why).warned(&warnings);
+        admission::check(core, target, subresource, Some(&current), &new).map_err(forbidden)?;
+        let write = admission::Attempt {
+            target,
+            subresource,
+            old: Some(&current),
+            new: &new,
+            dry_run: options.dry_run,
+        };
+        let charge = admission::charge(core, &write).map_err(forbidden)?;
         if is_stored(target, &entry, &new) && !is_finished(target, &new) {
             return Ok(written(current));
         }
@@ -175,7 +186,10 @@ pub(crate) fn update(
             return Ok(written(new));
         }
         match commit(core, target, name, &entry, new) {
-            Ok(entry) => return Ok(written(target.read(&entry.object))),
+            Ok(entry) => {
+                charge.keep();
+                return Ok(written(target.read(&entry.object)));
+            }
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(_) => return Err(target.not_found(name)),

@@ -28,7 +28,7 @@ mod written;
 pub use crate::go::canonical_quantity;
 pub(crate) use conversion::{Conversion, autoscaler_to_stored, event_to_core, shared_storage};
 pub(crate) use data::{Resource, Subresource, definition, definition_names, resources, source};
-pub(crate) use defaults::{complete_object, default_object, shown_object};
+pub(crate) use defaults::{complete_object, default_object, qos_class, shown_object};
 pub use kinds::kinds;
 pub(crate) use kinds::mistyped;
 pub use schema::{schema, schema_json};

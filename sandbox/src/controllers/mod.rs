@@ -8,8 +8,10 @@
 //! | `definitions.rs` | serves the kinds of CustomResourceDefinitions, and deletes their objects with them |
 //! | `namespaces.rs` | deletes the content of a namespace before the namespace |
 //! | `garbage/` | deletes objects whose owners are gone |
+//! | `protection.rs` | keeps claims and volumes that are used |
+//! | `quotas.rs` | counts what ResourceQuotas limit; runs with the simulator |
 //! | `simulator/` | lets workloads and their Pods run as if there were controllers and nodes |
-//! | `feed.rs` | the changes of several kinds as one stream, for `garbage` and `simulator` |
+//! | `feed.rs` | the changes of several kinds as one stream, for those that follow more than one |
 
 pub(crate) mod definitions;
 #[cfg(test)]
@@ -17,4 +19,6 @@ mod definitions_test;
 mod feed;
 pub(crate) mod garbage;
 pub(crate) mod namespaces;
+pub(crate) mod protection;
+pub(crate) mod quotas;
 pub(crate) mod simulator;

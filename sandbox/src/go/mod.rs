@@ -10,7 +10,7 @@
 //! | `mistyped.rs` | finds the first value that its Go type cannot hold, with the decoder's error text |
 //! | `base64.rs` | reads base64 as Go does |
 //! | `time.rs` | parses `metav1.Time` and `metav1.MicroTime`, with the errors of Go's `time` package |
-//! | `quantity.rs` | the canonical form and the order of quantities |
+//! | `quantity.rs` | the canonical form, the order and the sums of quantities |
 
 mod base64;
 mod mistyped;
@@ -23,4 +23,4 @@ pub(crate) use base64::base64_bytes;
 pub(crate) use mistyped::{Mistyped, QUANTITY, metadata_mistyped, mistyped};
 pub(crate) use printed::{Printed, Source, dynamic_type, json_kind};
 pub use quantity::canonical_quantity;
-pub(crate) use quantity::compare_quantities;
+pub(crate) use quantity::{Quantity, compare_quantities};

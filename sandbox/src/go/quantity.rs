@@ -1,4 +1,4 @@
-use std::{cmp::Ordering, num::IntErrorKind};
+use std::{cmp::Ordering, fmt, num::IntErrorKind};
 
 /// The form in which a server returns a quantity: `0.5` as `500m`, `1024Mi` as `1Gi`. Returns `None` if the text is not
 /// a quantity.
@@ -6,14 +6,110 @@ use std::{cmp::Ordering, num::IntErrorKind};
 /// Precision ends at a billionth. Smaller parts are rounded away from zero, as servers do. Servers cap a quantity at
 /// 2⁶³ - 1, except for a decimal one of at most 18 digits.
 pub fn canonical_quantity(text: &str) -> Option<String> {
-    match read(text)? {
-        (value, Form::Binary) => Some(binary(value)),
-        (value, Form::Scientific) => Some(scientific(value)),
-        (value, Form::Decimal) => Some(decimal(value)),
+    Quantity::parse(text).map(|quantity| quantity.to_string())
+}
+
+/// A quantity to calculate with. It displays in its canonical form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    /// Billionths.
+    nano: i128,
+    form: Form,
+}
+
+impl Quantity {
+    pub(crate) const ZERO: Self = Self::whole(0);
+
+    pub(crate) const fn whole(number: u32) -> Self {
+        Self {
+            nano: number as i128 * ONE,
+            form: Form::Decimal,
+        }
+    }
+
+    /// Returns `None` if the text is not a quantity.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (nano, form) = read(text)?;
+        Some(Self { nano, form })
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self.nano == 0
+    }
+
+    pub(crate) fn is_negative(self) -> bool {
+        self.nano < 0
+    }
+
+    /// The number of thousandths, rounded up.
+    pub(crate) fn milli(self) -> i128 {
+        ceil(self.nano, ONE / 1000)
+    }
+
+    /// The quantity in this notation, rounded up to a whole number.
+    pub(crate) fn rounded_up(self) -> Self {
+        Self {
+            nano: ceil(self.nano, ONE) * ONE,
+            ..self
+        }
+    }
+
+    /// A sum has the notation of the first quantity, unless that is zero.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            nano: self.nano.saturating_add(other.nano),
+            form: if self.is_zero() {
+                other.form
+            } else {
+                self.form
+            },
+        }
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Self {
+        self.plus(Self {
+            nano: -other.nano,
+            ..other
+        })
+    }
+}
+
+fn ceil(nano: i128, unit: i128) -> i128 {
+    nano.div_euclid(unit) + i128::from(nano.rem_euclid(unit) != 0)
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nano == other.nano
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nano.cmp(&other.nano)
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&match self.form {
+            Form::Binary => binary(self.nano),
+            Form::Scientific => scientific(self.nano),
+            Form::Decimal => decimal(self.nano),
+        })
     }
 }
 
 /// The notation of a quantity.
+#[derive(Clone, Copy, Debug)]
 enum Form {
     Binary,
     Scientific,
@@ -156,7 +252,7 @@ fn binary(nano: i128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical_quantity;
+    use super::{Quantity, canonical_quantity};
 
     #[test]
     fn quantities_are_returned_in_canonical_form() {
@@ -192,6 +288,22 @@ mod tests {
                 "{given}"
             );
         }
+    }
+
+    #[test]
+    fn a_sum_has_the_notation_of_the_first_quantity_that_is_not_zero() {
+        let quantity = |text| Quantity::parse(text).unwrap();
+        for (one, other, sum, difference) in [
+            ("0", "1Gi", "1Gi", "-1Gi"),
+            ("1Gi", "512Mi", "1536Mi", "512Mi"),
+            ("1500m", "500m", "2", "1"),
+            ("1G", "1Mi", "1001048576", "998951424"),
+        ] {
+            assert_eq!(quantity(one).plus(quantity(other)).to_string(), sum);
+            assert_eq!(quantity(one).minus(quantity(other)).to_string(), difference);
+        }
+        assert_eq!(quantity("1.0001").milli(), 1001);
+        assert_eq!(quantity("1500m").rounded_up().to_string(), "2");
     }
 
     #[test]

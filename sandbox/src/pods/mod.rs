@@ -24,7 +24,7 @@ pub use invocation::Invocation;
 pub(crate) use invocation::{ClientEnds, start};
 pub use pods::Pods;
 pub use rules::PodRule;
-pub(crate) use rules::{Applied, Behaviour};
+pub(crate) use rules::{Applied, Behaviour, Probe};
 
 /// The number of a simulated node: 1 for `sandbox`, 2 for `sandbox-2`, and so on. `None` for any other node.
 pub(crate) fn node_number(name: &str) -> Option<u32> {

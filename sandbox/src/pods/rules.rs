@@ -19,6 +19,29 @@ pub(crate) enum Behaviour {
     ImagePullError,
     /// They become ready, and exit after this time.
     Exit { code: i32, after: Duration },
+    /// The init containers fail after this time.
+    FailInit { after: Duration },
+    /// A probe of theirs fails.
+    FailProbe(Probe),
+}
+
+/// A probe of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Startup,
+    Readiness,
+    Liveness,
+}
+
+impl Probe {
+    /// The field of a container with the probe.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Startup => "startupProbe",
+            Self::Readiness => "readinessProbe",
+            Self::Liveness => "livenessProbe",
+        }
+    }
 }
 
 /// The rules of a sandbox, at most one for each selection, and the nodes that do not run.
@@ -228,6 +251,28 @@ impl<'a> PodRule<'a> {
     /// The containers run, but the Pod is not ready.
     pub fn never_ready(self) {
         self.set(Behaviour::NeverReady);
+    }
+
+    /// The init containers exit with code 1 after they ran for `after`, the first one first. They start again with a back-off, or the Pod has
+    /// failed, as its restart policy says. Init containers that restart always, and Pods that have started, are not concerned.
+    pub fn fail_init_after(self, after: Duration) {
+        self.set(Behaviour::FailInit { after });
+    }
+
+    /// The readiness probes fail: after as many failures as each allows, its container is not ready. A container without such a probe is not concerned.
+    pub fn fail_readiness_probe(self) {
+        self.set(Behaviour::FailProbe(Probe::Readiness));
+    }
+
+    /// The liveness probes fail: after as many failures as each allows, its container starts again. A container without such a probe is not concerned.
+    pub fn fail_liveness_probe(self) {
+        self.set(Behaviour::FailProbe(Probe::Liveness));
+    }
+
+    /// The startup probes fail: after as many failures as each allows, its container starts again. A container that has no such probe, or has started, is
+    /// not concerned.
+    pub fn fail_startup_probe(self) {
+        self.set(Behaviour::FailProbe(Probe::Startup));
     }
 
     /// The Pods behave as without a rule. Those whose image could not be pulled start, and unready ones become ready.

@@ -15,7 +15,7 @@ use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
-use crate::controllers::{definitions, namespaces};
+use crate::controllers::{definitions, namespaces, protection, quotas};
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
@@ -138,8 +138,9 @@ impl Builder {
         self
     }
 
-    /// Turns the garbage collector and the deletion of namespaces on or off. Default: on. Both belong to the kube-controller-manager: a real API
-    /// server that runs alone, as in envtest, never deletes children of a deleted owner, and its deleted namespaces stay `Terminating`.
+    /// Turns the garbage collector, the deletion of namespaces and the end of the protection of claims and volumes on or off. Default: on. They belong to the
+    /// kube-controller-manager: a real API server that runs alone, as in envtest, never deletes children of a deleted owner, and its deleted
+    /// namespaces, claims and volumes stay `Terminating`.
     pub fn controllers(mut self, on: bool) -> Self {
         self.controllers = on;
         self
@@ -165,7 +166,7 @@ impl Builder {
         self
     }
 
-    /// Serves the controls of a test over HTTP, for clients in any language: [`Faults`](crate::Faults), [snapshots](crate::Sandbox::snapshot) and
+    /// Serves the controls of a test over HTTP, for clients in any language: [`Faults`](crate::Faults), [`Figures`](crate::Figures), [snapshots](crate::Sandbox::snapshot) and
     /// [recorded requests](crate::Sandbox::requests). Default: off. Bodies and answers are JSON. With RBAC a user needs rights for these paths.
     ///
     /// | request | body | what it does |
@@ -174,6 +175,8 @@ impl Builder {
     /// | `DELETE /sandbox/requests` | | forgets them |
     /// | `POST /sandbox/faults` | `{"fault": "answer", "match": {"verb": "list"}, "times": 2, "code": 503}` | plans a fault: `answer`, `loseResponse`, `delayRequest` or `delayResponse`, the last two with `milliseconds` |
     /// | `DELETE /sandbox/faults` | | removes every fault |
+    /// | `POST /sandbox/figures` | `{"type": "resource", "workload": "web", "name": "cpu", "quantity": "250m"}` | sets a [figure](crate::Figures): `resource`, also with a `container`; `pods` with `workload` and `metric`; `object` with `kind`, `name` and `metric`; `external` with `metric` |
+    /// | `DELETE /sandbox/figures` | | forgets them |
     /// | `POST /sandbox/partitions` | `{"match": {"user": "ann"}}` | cuts off a client |
     /// | `DELETE /sandbox/partitions` | | ends this |
     /// | `POST /sandbox/watches` | `{"action": "drop", "match": {}}` | `drop`, `close`, `expire` or `hold` watches, or `release` the held ones |
@@ -302,11 +305,13 @@ impl Builder {
         core.spawn(definitions::start(core.clone()));
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
+            core.spawn(protection::release(core.clone()));
             let collector = Collector::new(Handle::new(&core, "garbage-collector"));
             core.spawn(collector.run());
         }
         if self.simulator {
             core.spawn(Simulator::new(&core, self.nodes).run());
+            core.spawn(quotas::count(core.clone()));
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

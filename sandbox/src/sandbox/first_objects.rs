@@ -1,10 +1,11 @@
 //! The objects that every new cluster has.
 
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::Handle;
+use crate::api::{DeleteOptions, Handle};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::registry::GroupResource;
@@ -36,19 +37,65 @@ pub(super) fn create_namespaces(core: &Arc<Core>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Creates the Service `kubernetes` for a listener at `port`, as a server does that begins to serve. The Service of an earlier
-/// listener stays. It has no Endpoints: the listener is often a loopback address, and Endpoints may not have one.
+/// Creates the Service `kubernetes` for a listener, as a server does that begins to serve. The Service of an earlier
+/// listener stays. Its endpoints are the address of the last listener, but not a loopback address, which endpoints may not have.
 ///
 /// # Errors
 /// If the namespace `default` is gone.
-pub(super) fn publish_service(core: &Arc<Core>, port: u16) -> Result<(), ApiError> {
+pub(super) fn publish_service(core: &Arc<Core>, listener: SocketAddr) -> Result<(), ApiError> {
+    let port = listener.port();
     let service = json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"namespace": "default", "name": "kubernetes",
             "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}});
     let handle = Handle::new(core, "kube-apiserver");
-    create(&handle, &GroupResource::new("", "services"), service)
+    create(&handle, &GroupResource::new("", "services"), service)?;
+    let address = match listener.ip() {
+        address if address.is_unspecified() => address_of_machine(address),
+        address => Some(address),
+    };
+    let Some(address) = address.filter(|address| !address.is_loopback()) else {
+        return Ok(());
+    };
+    let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let metadata = |label: &str, value: &str| json!({"namespace": "default", "name": "kubernetes", "labels": {label: value}});
+    let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints",
+        "metadata": metadata("endpointslice.kubernetes.io/skip-mirror", "true"),
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}]});
+    replace(&handle, &GroupResource::new("", "endpoints"), endpoints)?;
+    let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": metadata("kubernetes.io/service-name", "kubernetes"),
+        "addressType": family, "ports": ports,
+        "endpoints": [{"addresses": [address], "conditions": {"ready": true}}]});
+    let slices = GroupResource::new("discovery.k8s.io", "endpointslices");
+    replace(&handle, &slices, slice)
+}
+
+/// Creates an object in the namespace `default`, in place of one of its name.
+fn replace(handle: &Handle, resource: &GroupResource, object: Value) -> Result<(), ApiError> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    handle
+        .delete(resource, Some("default"), name, &DeleteOptions::default())
+        .map(drop)
+        .or_else(|error| match error.code {
+            404 => Ok(()),
+            _ => Err(error),
+        })?;
+    create(handle, resource, object)
+}
+
+/// The address from which this machine reaches others; `None` if it reaches none.
+fn address_of_machine(listener: IpAddr) -> Option<IpAddr> {
+    // An address of documentation. No packet is sent.
+    let far: SocketAddr = match listener {
+        IpAddr::V4(_) => ([192, 0, 2, 1], 9).into(),
+        IpAddr::V6(_) => ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9).into(),
+    };
+    let socket = UdpSocket::bind((listener, 0)).ok()?;
+    socket.connect(far).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 /// Creates the priority classes that always exist.
@@ -136,4 +183,46 @@ pub(super) fn create_roles(core: &Arc<Core>) -> Result<(), ApiError> {
         create(&handle, &bindings, binding)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sandbox;
+
+    #[tokio::test]
+    async fn the_service_of_the_server_has_the_address_of_its_last_listener() {
+        let sandbox = Sandbox::builder().seed(1).build().unwrap();
+        let handle = Handle::new(sandbox.core(), "test");
+        let find = |group: &str, plural: &str| {
+            handle.get(
+                &GroupResource::new(group, plural),
+                Some("default"),
+                "kubernetes",
+            )
+        };
+        let listen = |address: [u8; 4]| publish_service(sandbox.core(), (address, 6443).into());
+        listen([127, 0, 0, 1]).unwrap();
+        assert!(find("", "services").is_some() && find("", "endpoints").is_none());
+        for address in ["192.168.7.1", "192.168.7.2"] {
+            let parts: Vec<u8> = address
+                .split('.')
+                .map(|part| part.parse().unwrap())
+                .collect();
+            listen(parts.try_into().unwrap()).unwrap();
+            let endpoints = find("", "endpoints").unwrap();
+            let subset = &endpoints["subsets"][0];
+            assert_eq!(subset["addresses"], json!([{"ip": address}]));
+            assert_eq!(
+                subset["ports"],
+                json!([{"name": "https", "port": 6443, "protocol": "TCP"}])
+            );
+            let slice = find("discovery.k8s.io", "endpointslices").unwrap();
+            assert_eq!(slice["endpoints"][0]["addresses"], json!([address]));
+            assert_eq!(
+                slice["metadata"]["labels"]["kubernetes.io/service-name"],
+                "kubernetes"
+            );
+        }
+    }
 }

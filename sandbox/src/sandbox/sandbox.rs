@@ -13,10 +13,12 @@ use super::first_objects;
 use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
+use crate::controllers::quotas::quotas;
 use crate::controllers::simulator::Simulator;
 use crate::core::Core;
 use crate::definitions;
 use crate::fault::Faults;
+use crate::figures::Figures;
 use crate::pods::Pods;
 use crate::record::RecordedRequest;
 use crate::registry::{GroupResource, ServedKind};
@@ -64,14 +66,14 @@ impl Sandbox {
     }
 
     /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
-    /// They are the kinds with a status that nothing in the sandbox writes, such as HorizontalPodAutoscaler, and without the
+    /// They are the kinds with a status that nothing in the sandbox writes, such as Ingress, and without the
     /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
-    /// assert!(sandbox.only_stores("autoscaling", "HorizontalPodAutoscaler"));
+    /// assert!(sandbox.only_stores("networking.k8s.io", "Ingress"));
     /// assert!(!sandbox.only_stores("apps", "Deployment"));
     /// // No controller acts on a ConfigMap.
     /// assert!(!sandbox.only_stores("", "ConfigMap"));
@@ -84,7 +86,8 @@ impl Sandbox {
             GroupResource::new("", "nodes"),
             definitions::definitions(),
         ];
-        let simulated = Simulator::kinds();
+        let mut simulated = Simulator::kinds();
+        simulated.push(quotas());
         let simulated = simulated.iter().filter(|_| self.simulates);
         builtin::kinds()
             .iter()
@@ -118,14 +121,15 @@ impl Sandbox {
         self.serve_https_with(&HttpsOptions::new(addr)).await
     }
 
-    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`, without Endpoints.
+    /// Listens for HTTPS as `options` say. As for a real server, the namespace `default` then has the Service `kubernetes`,
+    /// with the address of the listener unless that is a loopback address.
     ///
     /// # Errors
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
         let server = HttpsServer::start(&self.core, options).await?;
-        if let Err(error) = first_objects::publish_service(&self.core, server.addr().port()) {
-            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes");
+        if let Err(error) = first_objects::publish_service(&self.core, server.addr()) {
+            tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes or its endpoints");
         }
         Ok(server)
     }
@@ -151,6 +155,11 @@ impl Sandbox {
     /// The interface to inject faults.
     pub fn faults(&self) -> &Faults {
         &self.core.faults
+    }
+
+    /// The metrics that HorizontalPodAutoscalers follow.
+    pub fn figures(&self) -> &Figures {
+        &self.core.figures
     }
 
     /// The interface to define what simulated Pods and their containers do.
@@ -196,6 +205,5 @@ impl Sandbox {
 
 /// Whether objects of a kind without a status configure a part of a real server.
 fn configures_server(kind: &ServedKind) -> bool {
-    let of_core = kind.group.is_empty() && kind.kind == "LimitRange";
-    of_core || kind.group == "admissionregistration.k8s.io" || kind.kind == "NetworkPolicy"
+    kind.group == "admissionregistration.k8s.io" || kind.kind == "NetworkPolicy"
 }

@@ -135,6 +135,14 @@ where
             faults.clear();
             json!({})
         }
+        ("POST", ["figures"]) => {
+            set_figure(core, read(&body)?)?;
+            json!({})
+        }
+        ("DELETE", ["figures"]) => {
+            core.figures.clear();
+            json!({})
+        }
         ("POST", ["partitions"]) => {
             let Partition { matcher } = read(&body)?;
             faults.partition(matcher);
@@ -173,13 +181,36 @@ where
         }
         (
             _,
-            ["requests" | "faults" | "partitions" | "watches" | "compact" | "snapshots"]
+            [
+                "requests" | "faults" | "figures" | "partitions" | "watches" | "compact"
+                | "snapshots",
+            ]
             | ["snapshots", _]
             | ["snapshots", _, "restore"],
         ) => return Err(ApiError::method_not_allowed()),
         _ => return Ok(respond::no_such_path()),
     };
     Ok(respond::json(200, &done, incoming.query.flag("pretty")))
+}
+
+/// Sets the figure of a body such as `{"type": "resource", "workload": "web", "name": "cpu", "quantity": "250m"}`.
+fn set_figure(core: &Core, mut body: Value) -> Result<(), ApiError> {
+    let quantity = body
+        .as_object_mut()
+        .and_then(|fields| fields.remove("quantity"));
+    let quantity = match quantity {
+        Some(Value::String(text)) => text,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => {
+            return Err(ApiError::bad_request(
+                "the figure needs the field `quantity`: a text or a number",
+            ));
+        }
+    };
+    let measured = serde_json::from_value(body)
+        .map_err(|error| ApiError::bad_request(format!("the body of the control: {error}")))?;
+    let set = core.figures.set(measured, &quantity);
+    set.map_err(|error| ApiError::bad_request(format!("`quantity`: {error}")))
 }
 
 fn plan(core: &Core, planned: PlannedFault) -> Result<(), ApiError> {

@@ -192,7 +192,10 @@ fn token_status(core: &Core, spec: &Value) -> Result<Value, ApiError> {
     }
     let audiences = strings(spec, "audiences");
     Ok(
-        match core.tokens.review(token, &audiences, core.clock.now()) {
+        match core
+            .tokens
+            .review(token, &audiences, (&core.store, core.clock.now()))
+        {
             Ok((user, audiences)) => {
                 json!({"authenticated": true, "user": user_info(&user), "audiences": audiences})
             }

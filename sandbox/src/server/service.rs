@@ -38,11 +38,12 @@ where
     let received = core.clock.now();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user =
-        core.tokens
-            .authenticate(&parts.headers, &trust, received, |sender, user, groups| {
-                authorize_impersonation(&core, sender, user, groups)
-            });
+    let user = core.tokens.authenticate(
+        &parts.headers,
+        &trust,
+        (&core.store, received),
+        |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
+    );
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),

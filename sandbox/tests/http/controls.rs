@@ -1,7 +1,7 @@
 use pilothouse_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-use crate::client::{Client, MAPS};
+use crate::client::{Client, DEPLOYMENTS, MAPS};
 
 async fn client() -> Client {
     let builder = Sandbox::builder().seed(1).controls_over_http(true);
@@ -83,6 +83,35 @@ async fn a_test_in_another_language_restores_snapshots() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_sets_the_figures_of_an_autoscaler() {
+    let sandbox = Sandbox::builder().seed(1).simulator(true);
+    let sandbox = sandbox.controls_over_http(true).build().unwrap();
+    let client = Client::of(sandbox).await;
+    let labels = json!({"app": "web"});
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}, "template": {
+        "metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    client.post(DEPLOYMENTS, &deployment).await.object();
+    let metric = json!({"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let autoscaler = json!({"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 9, "metrics": [metric]}});
+    let autoscalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+    client.post(autoscalers, &autoscaler).await.object();
+    let figure = json!({"type": "external", "metric": "queue", "quantity": 25});
+    assert_eq!(client.post("/sandbox/figures", &figure).await.code, 200);
+    let replicas = async || {
+        let deployment = client.get(&format!("{DEPLOYMENTS}/web")).await.object();
+        deployment["spec"]["replicas"].clone()
+    };
+    tokio::time::sleep(std::time::Duration::from_secs(20)).await;
+    assert_eq!(replicas().await, 3);
+    assert_eq!(client.delete("/sandbox/figures").await.code, 200);
+    tokio::time::sleep(std::time::Duration::from_secs(20)).await;
+    let shown = client.get(&format!("{autoscalers}/web")).await.object();
+    let shown = shown["status"]["conditions"].to_string();
+    assert!(shown.contains("FailedGetExternalMetric"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wrong_control_is_refused_with_what_is_wrong() {
     let client = client().await;
     for (path, body, code, text) in [
@@ -115,6 +144,24 @@ async fn a_wrong_control_is_refused_with_what_is_wrong() {
             json!({"fault": "answer", "match": {"kind": "Pod"}}),
             400,
             "`kind`",
+        ),
+        (
+            "figures",
+            json!({"type": "external", "metric": "m"}),
+            400,
+            "the field `quantity`",
+        ),
+        (
+            "figures",
+            json!({"type": "external", "metric": "m", "quantity": "many"}),
+            400,
+            "\"many\" is not a quantity",
+        ),
+        (
+            "figures",
+            json!({"type": "pods", "metric": "m", "quantity": 1}),
+            400,
+            "`workload`",
         ),
         ("snapshots/x/restore", json!({}), 404, "\"x\""),
     ] {

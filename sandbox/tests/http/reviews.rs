@@ -135,6 +135,45 @@ async fn a_service_account_token_is_valid_for_its_audience_and_lifetime() {
     assert_eq!(read(&client, &own, "/version").await, 401);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_token_ends_with_its_service_account_and_with_the_pod_that_it_is_bound_to() {
+    let client = guarded().await;
+    let core = "/api/v1/namespaces/default";
+    let account = json!({"metadata": {"name": "robot"}});
+    let accounts = format!("{core}/serviceaccounts");
+    client.post(&accounts, &account).await.object();
+    let pod = json!({"metadata": {"name": "one"}, "spec": {
+        "serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]}});
+    client.post(&format!("{core}/pods"), &pod).await.object();
+    let issue = async |spec: Value| {
+        let path = format!("{accounts}/robot/token");
+        let issued = client.post(&path, &json!({"spec": spec})).await.object();
+        issued["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let reference = json!({"kind": "Pod", "apiVersion": "v1", "name": "one"});
+    let bound = issue(json!({"boundObjectRef": reference})).await;
+    let free = issue(json!({})).await;
+    let both = async || {
+        [
+            read(&client, &bound, "/version").await,
+            read(&client, &free, "/version").await,
+        ]
+    };
+    assert_eq!(both().await, [200, 200]);
+    client.delete(&format!("{core}/pods/one")).await.object();
+    assert_eq!(both().await, [401, 200]);
+    let status = review(&client, "TokenReview", json!({"token": bound})).await;
+    assert_eq!(
+        status["error"],
+        "[invalid bearer token, service account token has been invalidated]"
+    );
+    // Another account of the same name is another account.
+    client.delete(&format!("{accounts}/robot")).await.object();
+    assert_eq!(both().await, [401, 401]);
+    client.post(&accounts, &account).await.object();
+    assert_eq!(both().await, [401, 401]);
+}
+
 #[tokio::test]
 async fn a_token_review_gives_the_reason_for_a_refusal_and_audiences_in_the_requested_order() {
     let client = guarded().await;

@@ -119,8 +119,8 @@ mod tests {
         authorization::v1::{
             ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
         },
-        autoscaling::v2::HorizontalPodAutoscaler,
         core::v1::{ConfigMap, Namespace},
+        networking::v1::Ingress,
         policy::v1::PodDisruptionBudget,
     };
 
@@ -176,10 +176,10 @@ mod tests {
             ApiResource::of::<Deployment>(),
             ApiResource::of::<PodDisruptionBudget>(),
             ApiResource::of::<ConfigMap>(),
-            ApiResource::of::<HorizontalPodAutoscaler>(),
+            ApiResource::of::<Ingress>(),
             ApiResource::of::<Namespace>(),
         ];
-        assert_eq!(cluster.only_stored(&kinds), ["HorizontalPodAutoscaler"]);
+        assert_eq!(cluster.only_stored(&kinds), ["Ingress"]);
         cluster.stop().await;
     }
 }

@@ -11,6 +11,13 @@ const DEFAULT: [&str; 2] = [
 ];
 const OLD_NAME: &str = "volume.beta.kubernetes.io/storage-class";
 
+/// The class of a claim or of a volume; empty if it has none.
+pub(crate) fn class_of(object: &Value) -> &str {
+    let old = object["metadata"]["annotations"][OLD_NAME].as_str();
+    let class = old.or_else(|| object["spec"]["storageClassName"].as_str());
+    class.unwrap_or_default()
+}
+
 /// Gives a claim that names no class the default one: of several the newest.
 pub(super) fn admit(core: &Core, claim: &mut Value) {
     let annotated = !claim["metadata"]["annotations"][OLD_NAME].is_null();

@@ -23,11 +23,12 @@
 //! - A Service with a selector has Endpoints and EndpointSlices of its Pods (`endpoints/mod.rs`). One of the type `LoadBalancer` without a class gets an
 //!   address.
 //! - A PodDisruptionBudget counts its Pods, and the server allows evictions accordingly.
-//! - A PersistentVolumeClaim is bound to a volume of its own, unless it has the empty storage class. There is no object for the
-//!   volume. A Pod waits for its claims.
+//! - A HorizontalPodAutoscaler scales by [`Figures`](crate::Figures) that a test sets (`autoscaler/mod.rs`).
+//! - A PersistentVolumeClaim is bound to a PersistentVolume that fits, or gets one of its own (`volumes/mod.rs`). A Pod waits for its claims.
 //! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
 //!   fewest Pods. Resources, other affinities and priorities make no difference.
-//! - A Pod starts, and is ready after [`START`]. The containers of a Job's Pod end after [`RUN`], those of
+//! - A Pod starts after [`START`]. Its init containers run one after the other, each for [`INIT`], or on beside the others if they restart always. Then
+//!   its containers run. Probes succeed, at the times that they have, so a container without probes is ready at once. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
@@ -38,7 +39,7 @@
 //! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
 //!   hour is deleted.
 //!
-//! Init containers, probes, the resources of nodes and the adoption of Pods are not simulated.
+//! The resources of nodes and the adoption of Pods are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
 //! every time.
@@ -58,13 +59,15 @@
 //! | `job/` | Jobs |
 //! | `cron_job/` | CronJobs |
 //! | `load_balancer.rs`, `endpoints/` | Services |
+//! | `autoscaler/` | HorizontalPodAutoscalers |
 //! | `disruption.rs` | PodDisruptionBudgets |
 //! | `selected.rs` | which Services and budgets select a Pod |
 //! | `namespace_defaults.rs` | what each namespace has |
-//! | `volumes.rs` | PersistentVolumeClaims |
+//! | `volumes/` | PersistentVolumeClaims and PersistentVolumes |
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
+mod autoscaler;
 mod conditions;
 mod cron_job;
 mod daemon_set;
@@ -101,6 +104,8 @@ const MANAGER: &str = "simulator";
 
 /// The time from a Pod's creation until its containers are ready.
 const START: Duration = Duration::from_millis(500);
+/// The time that an init container runs.
+const INIT: Duration = Duration::from_millis(500);
 /// The time that the containers of a Job run.
 const RUN: Duration = Duration::from_secs(1);
 /// The time from a Pod's deletion until it is gone.

@@ -73,6 +73,8 @@ pub(super) enum Misfit {
     Affinity,
     Cordoned,
     Taint,
+    Volume,
+    NoVolume,
 }
 
 impl Misfit {
@@ -81,6 +83,8 @@ impl Misfit {
             Self::Affinity => "node(s) didn't match Pod's node affinity/selector",
             Self::Cordoned => "node(s) were unschedulable",
             Self::Taint => "node(s) had untolerated taint(s)",
+            Self::Volume => "node(s) didn't match PersistentVolume's node affinity",
+            Self::NoVolume => "node(s) didn't find available persistent volumes to bind",
         }
     }
 }
@@ -133,9 +137,12 @@ fn selects(node: &Value, spec: &Value) -> bool {
     if wanted.any(|(key, value)| labels.get(key) != Some(value)) {
         return false;
     }
-    let Some(terms) = terms(spec) else {
-        return true;
-    };
+    terms(spec).is_none_or(|terms| is_selected(node, terms))
+}
+
+/// Whether one of the terms of a node selector selects a node.
+pub(super) fn is_selected(node: &Value, terms: &[Value]) -> bool {
+    let labels = &node["metadata"]["labels"];
     let name = json!({"metadata.name": meta::name(node)});
     terms.iter().any(|term| {
         let all = |list: &str, of: &Value| {

@@ -76,6 +76,22 @@ pub(super) fn owner_of(handle: &Handle, object: &Value) -> Option<Arc<Value>> {
     (meta::uid(&found) == owner["uid"]).then_some(found)
 }
 
+/// The names of a Pod and of its owners, each of whose owners counts as one, too.
+pub(super) fn names_of(handle: &Handle, pod: &Value) -> Vec<String> {
+    let mut names = vec![meta::name(pod).to_owned()];
+    let mut object = Arc::new(pod.clone());
+    // No chain of owners is this long, unless it is a circle.
+    for _ in 0..8 {
+        let name = controller(&object).and_then(|owner| owner["name"].as_str());
+        names.extend(name.map(str::to_owned));
+        let Some(owner) = owner_of(handle, &object) else {
+            break;
+        };
+        object = owner;
+    }
+    names
+}
+
 /// The resource that `apiVersion` and `kind` of an owner reference name.
 pub(super) fn resource_of(handle: &Handle, reference: &Value) -> Option<GroupResource> {
     let version = reference["apiVersion"].as_str()?;

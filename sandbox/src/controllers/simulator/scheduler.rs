@@ -28,7 +28,12 @@ pub(super) fn schedule(handle: &Handle, pod: &Value) {
     candidates.retain(|one| node::is_simulated(meta::name(one)) || named == Some(meta::name(one)));
     let mut misfits: BTreeMap<Misfit, u32> = BTreeMap::new();
     let total = candidates.len();
-    candidates.retain(|one| match node::misfit(one, &pod["spec"]) {
+    let unbound = volumes::unbound(handle, pod);
+    let misfit = |node: &Value| {
+        let misfit = node::misfit(node, &pod["spec"]);
+        misfit.or_else(|| volumes::fits(handle, pod, node))
+    };
+    candidates.retain(|one| match misfit(one) {
         Some(misfit) => {
             *misfits.entry(misfit).or_default() += 1;
             false
@@ -41,7 +46,7 @@ pub(super) fn schedule(handle: &Handle, pod: &Value) {
             .map(|(why, count)| format!("{count} {}", why.text()))
             .collect()
     } else {
-        volumes::unbound(handle, pod).into_iter().collect()
+        unbound.into_iter().collect()
     };
     let chosen = emptiest(handle, candidates).filter(|_| reasons.is_empty());
     let Some(chosen) = chosen else {
@@ -50,6 +55,10 @@ pub(super) fn schedule(handle: &Handle, pod: &Value) {
         report(handle, pod, "Unschedulable", &text);
         return;
     };
+    if !volumes::select_node(handle, pod, meta::name(&chosen)) {
+        // A change of the claims is a reason to look again.
+        return;
+    }
     update(handle, &pods(), pod, "", |pod| {
         pod["spec"]["nodeName"] = json!(meta::name(&chosen));
     });

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::autoscaler::{Autoscalers, autoscalers};
 use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
@@ -38,6 +39,7 @@ pub(crate) struct Simulator {
     nodes: u32,
     kubelet: Kubelet,
     jobs: Jobs,
+    autoscalers: Autoscalers,
     selected: Selected,
 }
 
@@ -62,15 +64,21 @@ impl Simulator {
             cron_jobs(),
             pods(),
             claims(),
+            volumes::volumes(),
             services(),
             disruption::budgets(),
+            autoscalers(),
         ]
     }
 
     /// The kinds whose changes are a reason to look at an object.
     fn followed() -> Vec<GroupResource> {
         let mut followed = Self::kinds();
-        followed.extend([endpoints::endpoints(), endpoints::slices()]);
+        followed.extend([
+            endpoints::endpoints(),
+            endpoints::slices(),
+            volumes::classes(),
+        ]);
         followed.extend([events(), nodes(), namespaces(), accounts(), config_maps()]);
         followed
     }
@@ -89,6 +97,7 @@ impl Simulator {
             nodes,
             kubelet: Kubelet::default(),
             jobs: Jobs::default(),
+            autoscalers: Autoscalers::default(),
             selected: Selected::default(),
         }
     }
@@ -140,7 +149,9 @@ impl Simulator {
                     self.enqueue_selecting(&resource, &object, false);
                     if resource == claims() {
                         self.enqueue_users(&object);
-                    } else if resource == nodes() {
+                    }
+                    self.enqueue_partners(&resource, &object);
+                    if resource == nodes() {
                         self.enqueue_for_nodes();
                     }
                     self.enqueue_namespace_of(&resource, &object);
@@ -156,6 +167,7 @@ impl Simulator {
                     }
                     let uid = meta::uid(&object);
                     self.enqueue_selecting(&resource, &object, true);
+                    self.enqueue_partners(&resource, &object);
                     if resource == services() {
                         endpoints::forget(&self.handle, &object);
                     }
@@ -168,6 +180,8 @@ impl Simulator {
                     }
                     if resource == nodes() {
                         self.enqueue_for_nodes();
+                    } else if resource == autoscalers() {
+                        self.autoscalers.forget(uid);
                     }
                     self.enqueue_namespace_of(&resource, &object);
                     self.cancel(&ObjectKey::of(resource, &object));
@@ -202,6 +216,27 @@ impl Simulator {
         {
             if pod["spec"]["nodeName"].is_null() && volumes::names(&pod).any(|one| one == name) {
                 self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
+    }
+
+    /// Enqueues the volume of a claim, and the claims and Pods that a volume or a class can be for.
+    fn enqueue_partners(&mut self, resource: &GroupResource, object: &Value) {
+        if *resource == claims() {
+            let name = object["spec"]["volumeName"].as_str().unwrap_or_default();
+            self.enqueue(ObjectKey {
+                resource: volumes::volumes(),
+                namespace: String::new(),
+                name: name.to_owned(),
+            });
+        } else if *resource == volumes::volumes() || *resource == volumes::classes() {
+            let name = meta::name(object);
+            for claim in self.handle.list(&claims(), None) {
+                let is_bound = claim["status"]["phase"] == "Bound";
+                if !is_bound || claim["spec"]["volumeName"] == name {
+                    self.enqueue(ObjectKey::of(claims(), &claim));
+                    self.enqueue_users(&claim);
+                }
             }
         }
     }
@@ -310,11 +345,15 @@ impl Simulator {
                 load_balancer::balance(handle, &object)
             }
             ("policy", "poddisruptionbudgets") => disruption::reconcile(handle, &object),
+            ("autoscaling", "horizontalpodautoscalers") => {
+                self.autoscalers.reconcile(handle, &object)
+            }
             ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
             ("apps", "daemonsets") => daemon_set::reconcile(handle, &object),
-            ("", "persistentvolumeclaims") => volumes::bind(handle, &object),
+            ("", "persistentvolumeclaims") => volumes::reconcile_claim(handle, &object),
+            ("", "persistentvolumes") => volumes::reconcile_volume(handle, &object),
             ("apps", "statefulsets") => stateful_set::reconcile(handle, &object),
             ("apps", "replicasets") => replica_set::reconcile(handle, &object),
             ("batch", "cronjobs") => cron_job::reconcile(handle, &object),

@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::pod_status::{self, Exit, cannot_be_pulled, images};
+use super::pod_status::{self, Exit, Which, cannot_be_pulled, images};
+use super::probes::{self, Turn};
 use crate::api::{DeleteOptions, Handle};
-use crate::controllers::simulator::object::{controller, number, owner_of, pods, since};
-use crate::controllers::simulator::{RUN, START, STOP};
+use crate::controllers::simulator::object::{controller, names_of, number, pods, since};
+use crate::controllers::simulator::{INIT, RUN, START, STOP};
 use crate::meta;
-use crate::pods::{Applied, Behaviour};
+use crate::pods::{Applied, Behaviour, Probe};
 
 /// The first pause before containers that exited for the second time start again. It doubles up to [`LONGEST_BACK_OFF`].
 const BACK_OFF: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ struct Life {
     since: Instant,
     /// The rule of the present run.
     rule: Option<u64>,
-    /// How often its containers exited without having been stable.
+    /// How often its containers exited without having been stable; before they run, how often the present init container did.
     exits: u32,
 }
 
@@ -44,9 +44,13 @@ enum Step {
     Starting,
     /// An image cannot be pulled.
     PullFailed,
+    /// The init container with this number runs.
+    Initializing(usize),
+    /// It failed, and starts again after this time.
+    InitRestarting(usize, Duration),
     Running,
-    /// The containers exited and start again after this time.
-    Restarting(Duration, Exit),
+    /// The containers exited and start again after this time; with a probe only those whose probe failed.
+    Restarting(Duration, Exit, Option<Probe>),
     /// The Pod is being deleted.
     Ending,
 }
@@ -170,9 +174,19 @@ impl Life {
                 let next = if broken {
                     Step::PullFailed
                 } else {
-                    Step::Running
+                    Step::Initializing(0)
                 };
                 self.enter(next);
+                self.live(handle, pod)
+            }
+            Step::Initializing(index) => self.initialize(handle, pod, index, rule),
+            Step::InitRestarting(index, pause) => {
+                if let Some(rest) = self.rest(pause) {
+                    return Some(rest);
+                }
+                self.enter(Step::Initializing(index));
+                // Another run: a rule for a limited number of runs may be used up.
+                self.rule = None;
                 self.live(handle, pod)
             }
             Step::PullFailed => {
@@ -185,15 +199,15 @@ impl Life {
                 rest
             }
             Step::Running => self.run(handle, pod, rule),
-            Step::Restarting(pause, exit) => {
+            Step::Restarting(pause, exit, probe) => {
                 if let Some(rest) = self.rest(pause) {
-                    pod_status::restarting(handle, pod, exit, self.back_off());
+                    pod_status::restarting(handle, pod, exit, self.back_off(), Which(probe));
                     return Some(rest);
                 }
                 self.enter(Step::Running);
                 // Another run: a rule for a limited number of runs may be used up.
                 self.rule = None;
-                pod_status::restarted(handle, pod, exit);
+                pod_status::restarted(handle, pod, exit, Which(probe));
                 self.live(handle, pod)
             }
             Step::Ending => None,
@@ -205,28 +219,133 @@ impl Life {
         let begun = rule.map_or(self.since, |rule| rule.since.max(self.since));
         let (code, after) = match rule.map(|rule| rule.behaviour).unwrap_or_default() {
             Behaviour::Exit { code, after } => (code, after),
-            Behaviour::Default if is_of_job(pod) => (0, RUN),
+            Behaviour::Default | Behaviour::FailInit { .. } if is_of_job(pod) => (0, RUN),
             Behaviour::NeverReady => {
-                pod_status::running(handle, pod, false);
+                pod_status::running(handle, pod, |_, _| (true, false));
                 return None;
             }
-            Behaviour::Default | Behaviour::Run | Behaviour::ImagePullError => {
-                pod_status::running(handle, pod, true);
-                return None;
-            }
+            _ => return self.serve(handle, pod, rule),
         };
         if let Some(rest) = rest(begun, after) {
-            pod_status::running(handle, pod, true);
+            let next = self.serve(handle, pod, rule);
+            return Some(next.map_or(rest, |next| next.min(rest)));
+        }
+        // The containers have run, be it for no time at all.
+        if pod["status"]["phase"] != "Running" {
+            pod_status::running(handle, pod, |_, _| (true, false));
+        }
+        self.exit(handle, pod, Exit { code }, None)
+    }
+
+    /// Runs an init container, and then the next one or the others.
+    fn initialize(
+        &mut self,
+        handle: &Handle,
+        pod: &Value,
+        index: usize,
+        rule: Option<Applied>,
+    ) -> Option<Duration> {
+        let all = pod
+            .pointer("/spec/initContainers")
+            .and_then(Value::as_array);
+        let Some(container) = all.and_then(|all| all.get(index)) else {
+            self.enter(Step::Running);
+            return self.live(handle, pod);
+        };
+        let name = container["name"].as_str().unwrap_or_default();
+        if container["restartPolicy"] == "Always" {
+            let probed = probes::outcome(container, self.since.elapsed(), None);
+            pod_status::sidecar_runs(handle, pod, name, probed.started, probed.ready);
+            if !probed.started {
+                return probed
+                    .next
+                    .map(|next| next.saturating_sub(self.since.elapsed()));
+            }
+            self.enter(Step::Initializing(index + 1));
+            return self.live(handle, pod);
+        }
+        let behaviour = rule.map(|rule| rule.behaviour).unwrap_or_default();
+        let (code, after) = match behaviour {
+            Behaviour::FailInit { after } => (1, after),
+            _ => (0, INIT),
+        };
+        pod_status::init_runs(handle, pod, name, self.exits);
+        if let Some(rest) = self.rest(after) {
             return Some(rest);
         }
         let exit = Exit { code };
-        // The containers have run, be it for no time at all.
-        if pod["status"]["phase"] != "Running" {
-            pod_status::running(handle, pod, false);
+        if code == 0 {
+            pod_status::init_exited(handle, pod, name, exit, None);
+            self.exits = 0;
+            self.enter(Step::Initializing(index + 1));
+            return self.live(handle, pod);
+        }
+        if pod["spec"]["restartPolicy"] == "Never" {
+            pod_status::init_exited(handle, pod, name, exit, None);
+            pod_status::init_failed(handle, pod);
+            return None;
+        }
+        self.exits = self.exits.saturating_add(1);
+        let pause = self.back_off().unwrap_or(RESTART);
+        pod_status::init_exited(handle, pod, name, exit, Some(self.back_off()));
+        self.enter(Step::InitRestarting(index, pause));
+        Some(pause)
+    }
+
+    /// Lets the containers run, and asks their probes.
+    fn serve(&mut self, handle: &Handle, pod: &Value, rule: Option<Applied>) -> Option<Duration> {
+        let elapsed = self.since.elapsed();
+        let turn = rule.map(|rule| {
+            let since = rule.since.saturating_duration_since(self.since);
+            match rule.behaviour {
+                Behaviour::FailProbe(probe) => Turn::Fail(probe, since),
+                _ => Turn::Succeed(since),
+            }
+        });
+        let probed = |container: &Value| probes::outcome(container, elapsed, turn);
+        let unready = matches!(turn, Some(Turn::Fail(Probe::Readiness, _)));
+        pod_status::running(handle, pod, |container, old| {
+            let probed = probed(container);
+            // Another container's restart makes no container unready.
+            let was_ready = old["ready"] == true && old["state"]["running"].is_object();
+            let fails = unready && container.get(Probe::Readiness.field()).is_some();
+            let was_started = old["started"] == true && old["state"]["running"].is_object();
+            (
+                probed.started || was_started,
+                probed.ready || was_ready && !fails,
+            )
+        });
+        let lists = ["/spec/containers", "/spec/initContainers"];
+        let lists = lists
+            .iter()
+            .filter_map(|list| pod.pointer(list)?.as_array());
+        let sidecar = |one: &&Value| one["restartPolicy"] == "Always";
+        let containers = lists.enumerate().flat_map(|(number, list)| {
+            let list = list.iter();
+            list.filter(move |one| number == 0 || sidecar(one))
+        });
+        let outcomes: Vec<_> = containers.map(probed).collect();
+        if let Some(probe) = outcomes.iter().find_map(|outcome| outcome.kills) {
+            return self.exit(handle, pod, Exit::TERMINATED, Some(probe));
+        }
+        let next = outcomes.iter().filter_map(|outcome| outcome.next).min();
+        next.map(|next| next.saturating_sub(elapsed))
+    }
+
+    /// Ends the containers, or those whose probe failed. They start again if the restart policy says so.
+    fn exit(
+        &mut self,
+        handle: &Handle,
+        pod: &Value,
+        exit: Exit,
+        probe: Option<Probe>,
+    ) -> Option<Duration> {
+        if let Some(probe) = probe {
+            pod_status::tell_probe(handle, pod, probe);
         }
         let again = match pod["spec"]["restartPolicy"].as_str() {
             Some("Never") => false,
-            Some("OnFailure") => code != 0,
+            Some("OnFailure") => exit.code != 0,
             _ => true,
         };
         if !again {
@@ -238,8 +357,8 @@ impl Life {
             false => self.exits.saturating_add(1),
         };
         let pause = self.back_off().unwrap_or(RESTART);
-        self.enter(Step::Restarting(pause, exit));
-        pod_status::restarting(handle, pod, exit, self.back_off());
+        self.enter(Step::Restarting(pause, exit, probe));
+        pod_status::restarting(handle, pod, exit, self.back_off(), Which(probe));
         Some(pause)
     }
 
@@ -254,22 +373,9 @@ impl Life {
 /// The rule for a Pod, by its own name and by those of its owners.
 fn applied(handle: &Handle, pod: &Value, current: Option<u64>) -> Option<Applied> {
     let namespace = meta::text(pod, "namespace");
-    let mut names = vec![meta::name(pod).to_owned()];
-    let mut object = Arc::new(pod.clone());
-    // No chain of owners is this long, unless it is a circle.
-    for _ in 0..8 {
-        let name = controller(&object).and_then(|owner| owner["name"].as_str());
-        names.extend(name.map(str::to_owned));
-        let Some(owner) = owner_of(handle, &object) else {
-            break;
-        };
-        object = owner;
-    }
-    handle
-        .core()
-        .containers
-        .rules
-        .apply(namespace, &names, current)
+    let names = names_of(handle, pod);
+    let rules = &handle.core().containers.rules;
+    rules.apply(namespace, &names, current)
 }
 
 fn is_of_job(pod: &Value) -> bool {

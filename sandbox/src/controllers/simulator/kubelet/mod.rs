@@ -3,10 +3,12 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `kubelet.rs` | the steps in the life of a Pod |
+//! | `probes.rs` | when the probes of a container succeed and fail |
 //! | `pod_status.rs` | what each step writes into the status |
 
 mod kubelet;
 mod pod_status;
+mod probes;
 #[cfg(test)]
 mod tests;
 

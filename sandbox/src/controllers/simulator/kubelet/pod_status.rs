@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use crate::api::Handle;
 use crate::controllers::simulator::conditions::{self, Condition};
+use crate::controllers::simulator::events::{self, Message};
 use crate::controllers::simulator::node;
 use crate::controllers::simulator::object::{pods, update};
 use crate::meta;
-use crate::pods::LogStream;
+use crate::pods::{LogStream, Probe};
 
 /// How the containers of a Pod ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,11 +37,10 @@ pub(super) fn is_terminal(pod: &Value) -> bool {
 }
 
 pub(super) fn images(pod: &Value) -> impl Iterator<Item = &str> {
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
-    containers
-        .into_iter()
-        .flatten()
-        .filter_map(|container| container["image"].as_str())
+    let lists = ["/spec/initContainers", "/spec/containers"];
+    let containers = lists.into_iter().filter_map(|list| pod.pointer(list));
+    let containers = containers.filter_map(Value::as_array).flatten();
+    containers.filter_map(|container| container["image"].as_str())
 }
 
 /// Whether the registry of an image is in the domain `invalid`.
@@ -64,12 +64,15 @@ fn write(handle: &Handle, pod: &Value, mut change: impl FnMut(&mut Value)) {
 /// Reports that no container runs yet. `broken` tells which images cannot be pulled.
 pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl Fn(&str) -> bool) {
     let now = handle.core().clock.timestamp();
-    let creating = reason == "ContainerCreating";
     write(handle, pod, |pod| {
-        let containers = statuses(pod, |_, image| {
-            let blamed = creating || broken(image);
-            let mut state = json!({"reason": if blamed { reason } else { "ContainerCreating" }});
-            if blamed && !creating {
+        let starting = match has_init(pod) {
+            true => "PodInitializing",
+            false => "ContainerCreating",
+        };
+        let state = |_: &Value, _: &Value, image: &str| {
+            let blamed = broken(image);
+            let mut state = json!({"reason": if blamed { reason } else { starting }});
+            if blamed {
                 let failed = format!("failed to pull image {image:?}: no such host");
                 let text = match reason {
                     "ImagePullBackOff" => {
@@ -79,32 +82,60 @@ pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl F
                 };
                 state["message"] = json!(text);
             }
-            (json!({"waiting": state}), false)
-        });
+            (json!({"waiting": state}), false, false)
+        };
+        let containers = statuses(pod, MAIN, state);
+        let init = statuses(pod, INIT, state);
         started(pod, &now);
+        let initialized = !has_init(pod);
         let status = &mut pod["status"];
         status["phase"] = json!("Pending");
         status["containerStatuses"] = containers;
-        condition(status, "Initialized", true, "", &now);
+        if initialized {
+            condition(status, "Initialized", true, "", &now);
+        } else {
+            status["initContainerStatuses"] = init;
+            condition(status, "Initialized", false, UNINITIALIZED, &now);
+        }
         unready(status, "ContainersNotReady", &now);
     });
 }
 
-/// Reports that every container runs.
-pub(super) fn running(handle: &Handle, pod: &Value, ready: bool) {
+/// Reports that every container runs. `probed` tells whether a container has started and is ready, from its specification and its old status.
+pub(super) fn running(
+    handle: &Handle,
+    pod: &Value,
+    probed: impl Fn(&Value, &Value) -> (bool, bool),
+) {
     let now = handle.core().clock.timestamp();
     let address = address(meta::uid(pod));
     begin_logs(handle, pod);
     write(handle, pod, |pod| {
-        let containers = statuses(pod, |old, _| {
-            let started = old.pointer("/state/running/startedAt").cloned();
-            let started = started.unwrap_or_else(|| json!(now));
-            (json!({"running": {"startedAt": started}}), ready)
+        let runs = |container: &Value, old: &Value, _: &str| {
+            let (started, ready) = probed(container, old);
+            (running_since(old, &now), started, ready)
+        };
+        let containers = statuses(pod, MAIN, runs);
+        let init = changed(pod, INIT, |container, old, status| {
+            if container["restartPolicy"] == "Always" {
+                let (started, ready) = probed(container, old);
+                status["started"] = json!(started);
+                status["ready"] = json!(ready);
+            }
         });
+        let is_ready = |list: &Value| {
+            let mut statuses = list.as_array().into_iter().flatten();
+            statuses.all(|status| status["ready"] == true)
+        };
+        let ready = is_ready(&containers) && is_ready(&init);
         started(pod, &now);
+        let has_init = has_init(pod);
         let status = &mut pod["status"];
         status["phase"] = json!("Running");
         status["containerStatuses"] = containers;
+        if has_init {
+            status["initContainerStatuses"] = init;
+        }
         status["podIP"] = json!(address);
         status["podIPs"] = json!([{"ip": address}]);
         for kind in ["Initialized", "PodReadyToStartContainers"] {
@@ -121,45 +152,192 @@ pub(super) fn running(handle: &Handle, pod: &Value, ready: bool) {
 }
 
 /// Reports that the containers exited and start again, after a back-off if there is one.
-pub(super) fn restarting(handle: &Handle, pod: &Value, exit: Exit, back_off: Option<Duration>) {
+pub(super) fn restarting(
+    handle: &Handle,
+    pod: &Value,
+    exit: Exit,
+    back_off: Option<Duration>,
+    which: Which,
+) {
     let now = handle.core().clock.timestamp();
-    let place = format!("{}_{}", meta::name(pod), meta::text(pod, "namespace"));
+    let place = place(pod);
     write(handle, pod, |pod| {
-        let uid = meta::uid(pod).to_owned();
-        let containers = containers(pod, |old, status| {
-            let terminated = terminated(old, exit, &now);
-            status["ready"] = json!(false);
-            status["started"] = json!(false);
-            let Some(back_off) = back_off else {
-                status["state"] = json!({"terminated": terminated});
-                return;
-            };
-            let name = status["name"].as_str().unwrap_or_default();
-            let message = format!(
-                "back-off {} restarting failed container={name} pod={place}({uid})",
-                printed(back_off)
-            );
-            status["state"] =
-                json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
-            status["lastState"] = json!({"terminated": terminated});
+        let [containers, init] = [MAIN, INIT].map(|list| {
+            changed(pod, list, |container, old, status| {
+                if which.has(list, container) {
+                    end(old, status, exit, back_off, &place, &now);
+                }
+            })
         });
+        let has_init = has_init(pod);
         let status = &mut pod["status"];
         status["containerStatuses"] = containers;
+        if has_init {
+            status["initContainerStatuses"] = init;
+        }
         unready(status, "ContainersNotReady", &now);
     });
 }
 
-/// Counts a new start of the containers.
-pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit) {
+/// The name of a Pod in messages about its containers.
+fn place(pod: &Value) -> String {
+    let (name, namespace) = (meta::name(pod), meta::text(pod, "namespace"));
+    format!("{name}_{namespace}({})", meta::uid(pod))
+}
+
+/// Writes into the status of a container that it exited and starts again.
+fn end(
+    old: &Value,
+    status: &mut Value,
+    exit: Exit,
+    back_off: Option<Duration>,
+    place: &str,
+    now: &str,
+) {
+    let terminated = terminated(old, exit, now);
+    status["ready"] = json!(false);
+    status["started"] = json!(false);
+    let Some(back_off) = back_off else {
+        status["state"] = json!({"terminated": terminated});
+        return;
+    };
+    let name = status["name"].as_str().unwrap_or_default();
+    let message = format!(
+        "back-off {} restarting failed container={name} pod={place}",
+        printed(back_off)
+    );
+    status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
+    status["lastState"] = json!({"terminated": terminated});
+}
+
+/// The containers that exit: all but init containers, or those with the probe that failed.
+#[derive(Clone, Copy)]
+pub(super) struct Which(pub(super) Option<Probe>);
+
+impl Which {
+    fn has(self, list: List, container: &Value) -> bool {
+        let runs = list == MAIN || container["restartPolicy"] == "Always";
+        match self.0 {
+            Some(probe) => runs && container.get(probe.field()).is_some(),
+            None => list == MAIN,
+        }
+    }
+}
+
+/// Records that a probe failed too often.
+pub(super) fn tell_probe(handle: &Handle, pod: &Value, probe: Probe) {
+    let (word, title) = match probe {
+        Probe::Startup => ("startup", "Startup"),
+        Probe::Readiness => ("readiness", "Readiness"),
+        Probe::Liveness => ("liveness", "Liveness"),
+    };
+    let message = |warning, reason| Message {
+        component: "kubelet",
+        warning,
+        reason,
+    };
+    let text = format!("{title} probe failed: simulated");
+    events::record(handle, pod, message(true, "Unhealthy"), &text);
+    for list in [MAIN, INIT] {
+        for container in containers(pod, list).filter(|one| one.get(probe.field()).is_some()) {
+            let name = container["name"].as_str().unwrap_or_default();
+            let text = format!("Container {name} failed {word} probe, will be restarted");
+            events::record(handle, pod, message(false, "Killing"), &text);
+        }
+    }
+}
+
+/// Reports that an init container runs.
+pub(super) fn init_runs(handle: &Handle, pod: &Value, name: &str, restarts: u32) {
+    let now = handle.core().clock.timestamp();
+    begin_log(handle, pod, INIT, name);
+    write_init(handle, pod, name, |old, status| {
+        status["restartCount"] = json!(restarts);
+        status["state"] = running_since(old, &now);
+        status["started"] = json!(true);
+        status["imageID"] = status["image"].clone();
+    });
+}
+
+/// Reports that an init container runs that goes on beside the others.
+pub(super) fn sidecar_runs(handle: &Handle, pod: &Value, name: &str, started: bool, ready: bool) {
+    let now = handle.core().clock.timestamp();
+    begin_log(handle, pod, INIT, name);
+    write_init(handle, pod, name, |old, status| {
+        status["state"] = running_since(old, &now);
+        status["started"] = json!(started);
+        status["ready"] = json!(ready);
+        status["imageID"] = status["image"].clone();
+    });
+}
+
+/// Reports that an init container exited. With `again` it starts again, after a back-off if there is one.
+pub(super) fn init_exited(
+    handle: &Handle,
+    pod: &Value,
+    name: &str,
+    exit: Exit,
+    again: Option<Option<Duration>>,
+) {
+    let now = handle.core().clock.timestamp();
+    let place = place(pod);
+    write_init(handle, pod, name, |old, status| {
+        if let Some(back_off) = again {
+            end(old, status, exit, back_off, &place, &now);
+            status["lastState"] = json!({"terminated": terminated(old, exit, &now)});
+            return;
+        }
+        status["state"] = json!({"terminated": terminated(old, exit, &now)});
+        status["ready"] = json!(exit.code == 0);
+        status["started"] = json!(false);
+    });
+}
+
+/// Reports that the Pod failed because of an init container.
+pub(super) fn init_failed(handle: &Handle, pod: &Value) {
     let now = handle.core().clock.timestamp();
     write(handle, pod, |pod| {
-        let containers = containers(pod, |old, status| {
-            let count = old["restartCount"].as_i64().unwrap_or_default() + 1;
-            status["restartCount"] = json!(count);
-            status["lastState"] = json!({"terminated": terminated(old, exit, &now)});
-            status["state"] = json!({"running": {"startedAt": now}});
+        let status = &mut pod["status"];
+        status["phase"] = json!("Failed");
+        unready(status, "PodFailed", &now);
+    });
+}
+
+fn write_init(handle: &Handle, pod: &Value, name: &str, change: impl Fn(&Value, &mut Value)) {
+    write(handle, pod, |pod| {
+        let init = changed(pod, INIT, |container, old, status| {
+            if container["name"] == name {
+                change(old, status);
+            }
         });
+        pod["status"]["initContainerStatuses"] = init;
+    });
+}
+
+fn running_since(old: &Value, now: &str) -> Value {
+    let started = old.pointer("/state/running/startedAt").cloned();
+    json!({"running": {"startedAt": started.unwrap_or_else(|| json!(now))}})
+}
+
+/// Counts a new start of the containers.
+pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit, which: Which) {
+    let now = handle.core().clock.timestamp();
+    write(handle, pod, |pod| {
+        let [containers, init] = [MAIN, INIT].map(|list| {
+            changed(pod, list, |container, old, status| {
+                if which.has(list, container) {
+                    let count = old["restartCount"].as_i64().unwrap_or_default() + 1;
+                    status["restartCount"] = json!(count);
+                    status["lastState"] = json!({"terminated": terminated(old, exit, &now)});
+                    status["state"] = json!({"running": {"startedAt": now}});
+                }
+            })
+        });
+        let has_init = has_init(pod);
         pod["status"]["containerStatuses"] = containers;
+        if has_init {
+            pod["status"]["initContainerStatuses"] = init;
+        }
     });
 }
 
@@ -167,13 +345,24 @@ pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit) {
 pub(super) fn exited(handle: &Handle, pod: &Value, exit: Exit) {
     let now = handle.core().clock.timestamp();
     write(handle, pod, |pod| {
-        let containers = containers(pod, |old, status| {
+        let ends = |old: &Value, status: &mut Value, exit: Exit| {
             status["state"] = json!({"terminated": terminated(old, exit, &now)});
             status["ready"] = json!(false);
             status["started"] = json!(false);
+        };
+        let containers = changed(pod, MAIN, |_, old, status| ends(old, status, exit));
+        // What runs beside the containers is told to end after them.
+        let init = changed(pod, INIT, |container, old, status| {
+            if container["restartPolicy"] == "Always" {
+                ends(old, status, Exit::TERMINATED);
+            }
         });
+        let has_init = has_init(pod);
         let status = &mut pod["status"];
         status["containerStatuses"] = containers;
+        if has_init {
+            status["initContainerStatuses"] = init;
+        }
         let (phase, reason) = match exit.code {
             0 => ("Succeeded", "PodCompleted"),
             _ => ("Failed", "PodFailed"),
@@ -243,10 +432,19 @@ fn unready(status: &mut Value, reason: &str, now: &str) {
 
 /// Writes the first line of each log: that the container is simulated.
 fn begin_logs(handle: &Handle, pod: &Value) {
+    for container in containers(pod, MAIN) {
+        begin_log(
+            handle,
+            pod,
+            MAIN,
+            container["name"].as_str().unwrap_or_default(),
+        );
+    }
+}
+
+fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
     let core = handle.core();
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
-    for container in containers.into_iter().flatten() {
-        let name = container["name"].as_str().unwrap_or_default();
+    for container in containers(pod, list).filter(|one| one["name"] == name) {
         let (log, new) = core.containers.log(meta::uid(pod), name);
         if new {
             let image = container["image"].as_str().unwrap_or_default();
@@ -256,25 +454,44 @@ fn begin_logs(handle: &Handle, pod: &Value) {
     }
 }
 
-/// The status of each container. `state` returns its state, from its old status and its image, and whether it is ready.
-fn statuses(pod: &Value, state: impl Fn(&Value, &str) -> (Value, bool)) -> Value {
-    containers(pod, |old, status| {
+/// A list of containers: its path, and the path of its statuses.
+type List = (&'static str, &'static str);
+
+const MAIN: List = ("/spec/containers", "/status/containerStatuses");
+const INIT: List = ("/spec/initContainers", "/status/initContainerStatuses");
+
+/// The reason of the condition as long as init containers run.
+const UNINITIALIZED: &str = "ContainersNotInitialized";
+
+fn containers(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
+    let containers = pod.pointer(list.0).and_then(Value::as_array);
+    containers.into_iter().flatten()
+}
+
+fn has_init(pod: &Value) -> bool {
+    containers(pod, INIT).next().is_some()
+}
+
+/// The status of each container. `state` returns its state, from its specification, its old status and its image, and whether it has started and is ready.
+fn statuses(
+    pod: &Value,
+    list: List,
+    state: impl Fn(&Value, &Value, &str) -> (Value, bool, bool),
+) -> Value {
+    changed(pod, list, |container, old, status| {
         let image = status["image"].as_str().unwrap_or_default().to_owned();
-        let (state, ready) = state(old, &image);
+        let (state, started, ready) = state(container, old, &image);
         let runs = state.get("running").is_some();
         status["imageID"] = json!(if runs { &image } else { "" });
         status["ready"] = json!(ready);
-        status["started"] = json!(runs);
+        status["started"] = json!(started);
         status["state"] = state;
     })
 }
 
-/// The status of each container: as it was, and then changed by `change`, which also gets the old status.
-fn containers(pod: &Value, change: impl Fn(&Value, &mut Value)) -> Value {
-    let old = pod
-        .pointer("/status/containerStatuses")
-        .and_then(Value::as_array);
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+/// The status of each container: as it was, and then changed by `change`, which gets the specification and the old status.
+fn changed(pod: &Value, list: List, change: impl Fn(&Value, &Value, &mut Value)) -> Value {
+    let old = pod.pointer(list.1).and_then(Value::as_array);
     let status = |container: &Value| {
         let image = container["image"].as_str().unwrap_or_default();
         let mut known = old.into_iter().flatten();
@@ -290,10 +507,10 @@ fn containers(pod: &Value, change: impl Fn(&Value, &mut Value)) -> Value {
             })
         });
         status["image"] = json!(image);
-        change(known.unwrap_or(&Value::Null), &mut status);
+        change(container, known.unwrap_or(&Value::Null), &mut status);
         status
     };
-    containers.into_iter().flatten().map(status).collect()
+    containers(pod, list).map(status).collect()
 }
 
 fn condition(status: &mut Value, kind: &str, is: bool, reason: &str, now: &str) {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::controllers::simulator::object::{deployments, is_true, number, pods};
+use crate::controllers::simulator::object::{condition, deployments, is_true, number, pods};
 use crate::controllers::simulator::world::World;
 
 fn pod(restart: &str) -> Value {
@@ -199,4 +199,170 @@ async fn a_pod_with_a_gate_waits_for_its_removal() {
     let pod = world.pod();
     assert!(pod["spec"].get("nodeName").is_none());
     assert_eq!(pod["status"]["conditions"][0]["reason"], "SchedulingGated");
+}
+
+/// A Pod with these init containers, whose container has these fields.
+fn with(init: Value, fields: &Value) -> Value {
+    let mut pod = pod("Always");
+    pod["spec"]["initContainers"] = init;
+    for (field, value) in fields.as_object().unwrap() {
+        pod["spec"]["containers"][0][field] = value.clone();
+    }
+    pod
+}
+
+fn states(pod: &Value) -> Vec<(String, String)> {
+    let statuses = pod["status"]["initContainerStatuses"].as_array();
+    let statuses = statuses.into_iter().flatten();
+    let text = |status: &Value| {
+        let state = status["state"].as_object().unwrap();
+        let name = status["name"].as_str().unwrap().to_owned();
+        (name, state.keys().next().unwrap().clone())
+    };
+    statuses.map(text).collect()
+}
+
+fn state(name: &str, state: &str) -> (String, String) {
+    (name.into(), state.into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn init_containers_run_one_after_the_other_before_the_others() {
+    let world = World::new();
+    let sidecar = json!({"name": "proxy", "image": "i", "restartPolicy": "Always", "startupProbe": {"initialDelaySeconds": 2}});
+    let init = json!([{"name": "first", "image": "i"}, sidecar, {"name": "last", "image": "i"}]);
+    world.create(&pods(), with(init, &json!({})));
+    world.pass_millis(700).await;
+    let pod = world.pod();
+    assert_eq!(
+        states(&pod),
+        [
+            state("first", "running"),
+            state("proxy", "waiting"),
+            state("last", "waiting")
+        ]
+    );
+    let initialized = condition(&pod, "Initialized").unwrap();
+    assert_eq!(
+        (&initialized["status"], &initialized["reason"]),
+        (&json!("False"), &json!("ContainersNotInitialized"))
+    );
+    assert_eq!(
+        world.container()["state"]["waiting"]["reason"],
+        "PodInitializing"
+    );
+    world.pass(2).await;
+    assert_eq!(
+        states(&world.pod()),
+        [
+            state("first", "terminated"),
+            state("proxy", "running"),
+            state("last", "waiting")
+        ]
+    );
+    world.pass(2).await;
+    let pod = world.pod();
+    assert_eq!(
+        states(&pod),
+        [
+            state("first", "terminated"),
+            state("proxy", "running"),
+            state("last", "terminated")
+        ]
+    );
+    assert!(is_true(&pod, "Initialized") && is_true(&pod, "Ready"));
+    assert_eq!(pod["status"]["phase"], "Running");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_init_container_that_fails_starts_again_or_ends_the_pod() {
+    let world = World::new();
+    let init = json!([{"name": "first", "image": "i"}]);
+    let fail = || world.sandbox.pods().of("one").times(2);
+    fail().fail_init_after(Duration::from_secs(1));
+    world.create(&pods(), with(init.clone(), &json!({})));
+    world.pass(4).await;
+    let pod = world.pod();
+    let status = &pod["status"]["initContainerStatuses"][0];
+    assert_eq!(status["state"]["waiting"]["reason"], "CrashLoopBackOff");
+    assert_eq!(pod["status"]["phase"], "Pending");
+    world.pass(12).await;
+    let pod = world.pod();
+    assert!(is_true(&pod, "Ready"));
+    assert_eq!(pod["status"]["initContainerStatuses"][0]["restartCount"], 2);
+
+    let world = World::new();
+    world
+        .sandbox
+        .pods()
+        .of("one")
+        .fail_init_after(Duration::ZERO);
+    let mut never = with(init, &json!({}));
+    never["spec"]["restartPolicy"] = json!("Never");
+    world.create(&pods(), never);
+    world.pass(2).await;
+    assert_eq!(world.pod()["status"]["phase"], "Failed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_ready_when_its_probes_succeed() {
+    let world = World::new();
+    let probes = json!({
+        "startupProbe": {"initialDelaySeconds": 3},
+        "readinessProbe": {"initialDelaySeconds": 5, "periodSeconds": 2, "failureThreshold": 2},
+    });
+    world.create(&pods(), with(json!([]), &probes));
+    world.pass(2).await;
+    assert_eq!(world.pod()["status"]["phase"], "Running");
+    assert_eq!(world.container()["started"], false);
+    world.pass(2).await;
+    assert_eq!(
+        (&world.container()["started"], &world.container()["ready"]),
+        (&json!(true), &json!(false))
+    );
+    world.pass(2).await;
+    assert!(is_true(&world.pod(), "Ready"));
+    world.sandbox.pods().all().fail_readiness_probe();
+    world.pass(1).await;
+    assert!(is_true(&world.pod(), "Ready"), "one failure is not enough");
+    world.pass(3).await;
+    assert!(!is_true(&world.pod(), "Ready"));
+    assert_eq!(world.container()["restartCount"], 0);
+    world.sandbox.pods().all().recover();
+    world.pass(2).await;
+    assert!(is_true(&world.pod(), "Ready"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_liveness_probe_restarts_its_container_only() {
+    let world = World::new();
+    let liveness = json!({"periodSeconds": 5, "failureThreshold": 2});
+    let mut two = with(json!([]), &json!({"livenessProbe": liveness}));
+    let second = json!({"name": "second", "image": "i"});
+    two["spec"]["containers"]
+        .as_array_mut()
+        .unwrap()
+        .push(second);
+    world.create(&pods(), two);
+    world.pass(1).await;
+    world
+        .sandbox
+        .pods()
+        .of("one")
+        .times(1)
+        .fail_liveness_probe();
+    world.pass(4).await;
+    assert!(is_true(&world.pod(), "Ready"));
+    world.pass(8).await;
+    let pod = world.pod();
+    let count = |number: usize| pod["status"]["containerStatuses"][number]["restartCount"].clone();
+    assert_eq!((count(0), count(1)), (json!(1), json!(0)));
+    assert!(is_true(&pod, "Ready"));
+    let events = world.events("one");
+    for text in [
+        "Killing: Container main failed liveness probe, will be restarted",
+        "Unhealthy: Liveness probe failed: simulated",
+    ] {
+        assert!(events.contains(&text.to_owned()), "{events:?}");
+    }
 }
