@@ -261,9 +261,22 @@ impl<'a> Evaluation<'a> {
                 Ok(Value::List(present.cloned().collect::<Vec<_>>().into()))
             }
             ("!_", _) => Err(Stopped::no_overload()),
-            _ => registered(function, is_method, arguments),
+            _ => registered(function, is_method, arguments)
+                .map_err(|stopped| not_converted(function, arguments).unwrap_or(stopped)),
         }
     }
+}
+
+/// The error of a text that is no such value.
+fn not_converted(function: &str, arguments: &[Value]) -> Option<Stopped> {
+    let to = match (function, arguments) {
+        ("int" | "uint" | "double" | "bool", [Value::String(_)]) => function,
+        ("duration", [Value::String(_)]) => "google.protobuf.Duration",
+        ("timestamp", [Value::String(_)]) => "google.protobuf.Timestamp",
+        _ => return None,
+    };
+    let text = format!("type conversion error from 'string' to '{to}'");
+    Some(Stopped::Failed(text))
 }
 
 fn is_result(expression: &IdedExpr) -> bool {

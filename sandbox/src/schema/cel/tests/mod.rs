@@ -311,6 +311,10 @@ fn what_fails_says_why() {
         ("[1][size(self.a)] == 1", "index out of bounds: 1"),
         ("{'a': 1}[self.a] == 1", "no such key: x"),
         (
+            "int(self.a) == 1",
+            "type conversion error from 'string' to 'int'",
+        ),
+        (
             "optional.none().value() == 1",
             "optional.none() dereference",
         ),
