@@ -52,7 +52,7 @@
 //! | --- | --- |
 //! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, selectable fields, `status` and `scale` |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules (with type checks and cost limits), several versions, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
 //! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
@@ -95,7 +95,8 @@
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
-//!   expressions of mutating policies, and of the types in the CEL expressions of policies and devices.
+//!   expressions of mutating policies, of the types in the CEL expressions of policies and devices, and of the placeholders in a text that a CEL rule
+//!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then

@@ -23,8 +23,8 @@
 //! | `prune.rs`, `defaults.rs`, `validate.rs`, `embedded.rs`, `list_type.rs` | the operations, one each |
 //! | `correlated.rs` | which parts of an object an update leaves unchanged |
 //! | `format.rs`, `pattern.rs` | formats, regular expressions |
-//! | `rule.rs`, `rule_fields.rs`, `rule_values.rs`, `rule_evaluation.rs` | a compiled CEL rule: its fields, its values, its evaluation |
-//! | `cel/` | the CEL compiler and its functions |
+//! | `rule.rs`, `rule_values.rs`, `rule_evaluation.rs` | a compiled CEL rule: its values, its evaluation |
+//! | `cel/` | the CEL compiler, its type checker, its costs, its evaluation and its functions |
 //! | `error.rs`, `path.rs`, `meta.rs` | field errors, their paths, the schema of `metadata` |
 
 mod cel;
@@ -45,7 +45,6 @@ mod properties;
 mod prune;
 mod rule;
 mod rule_evaluation;
-mod rule_fields;
 mod rule_values;
 mod set;
 mod structural;

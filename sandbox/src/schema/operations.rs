@@ -31,7 +31,7 @@ pub(crate) struct Findings {
 impl Schema {
     /// Reads the schema of a built-in kind without checking it. `metadata` may have its fields.
     pub fn trusted(json: &Value) -> Self {
-        Self::here(parse::node(json, None)).with_source(Arc::new(json.clone()))
+        Self::here(parse::root(json)).with_source(Arc::new(json.clone()))
     }
 
     /// Drops every unknown field, and returns their paths (`spec.foo`, `spec.items[0].bar`), sorted.

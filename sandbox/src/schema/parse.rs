@@ -10,8 +10,26 @@ use super::node::{Additional, ListType, MapType, Node, PatchStrategy, Schema, Sc
 use super::rule::Rule;
 use super::set::{Definitions, Reference, reference_name};
 
+/// The node that the schema of a whole resource describes.
+pub(super) fn root(json: &Value) -> Node {
+    let mut root = plain(json, None);
+    root.rules = json
+        .as_object()
+        .map_or_else(Vec::new, |map| Rule::all(map, true));
+    root
+}
+
 /// The node that a schema's JSON describes.
 pub(super) fn node(json: &Value, definitions: Option<&Arc<Definitions>>) -> Node {
+    let mut node = plain(json, definitions);
+    if let Some(map) = json.as_object() {
+        node.rules = Rule::all(map, node.embedded_resource);
+    }
+    node
+}
+
+/// The node without its rules.
+fn plain(json: &Value, definitions: Option<&Arc<Definitions>>) -> Node {
     let mut node = Node::default();
     let Some(map) = json.as_object() else {
         node.preserve_unknown = true;
@@ -145,10 +163,6 @@ pub(super) fn overlay(
                     replace: has("replace"),
                     retain_keys: has("retainKeys"),
                 };
-            }
-            "x-kubernetes-validations" => {
-                let rules = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                node.rules = rules.iter().filter_map(|r| Rule::read(r).ok()).collect();
             }
             _ => {}
         }

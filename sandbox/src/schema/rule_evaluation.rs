@@ -1,7 +1,9 @@
-use cel::{Context, ExecutionError, Program, Value};
+use std::borrow::Cow;
+
+use cel::Value;
 use serde_json::Value as Json;
 
-use super::cel as cel_rules;
+use super::cel::{Stopped, optional};
 use super::correlated::{Correlated, Ratchet, counterpart};
 use super::error::{FieldError, FieldErrorKind};
 use super::node::{Node, Schema, SchemaType};
@@ -14,19 +16,30 @@ use crate::stack;
 /// The longest result of a `messageExpression`, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
 
+/// What all rules together may cost for one object.
+const BUDGET: u64 = 10_000_000;
+
 /// Evaluates every rule of a schema on an object and the object that it replaces.
 pub(super) fn validate(schema: &Schema, object: &Json, old: Option<&Json>, found: &mut Findings) {
-    stack::large(|| validate_here(schema, object, old, found));
-}
-
-fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, found: &mut Findings) {
-    let node = schema.node();
-    let ratchet = Ratchet::of(old.map(|old| Correlated::top(schema, object, old)));
-    if node.rules.is_empty() {
-        walk(node, object, old, ratchet, &FieldPath::Root, found);
+    if !schema.has_rules() {
         return;
     }
-    // Rules at the root also see the fields that every object has.
+    let root = root(schema);
+    let ratchet = Ratchet::of(old.map(|old| Correlated::top(schema, object, old)));
+    let mut walk = Walk {
+        found,
+        budget: BUDGET,
+    };
+    // Whether all rules were evaluated shows in the errors.
+    let _ = stack::large(|| walk.node(&root, object, old, ratchet, &FieldPath::Root));
+}
+
+/// The node of a whole object. Rules at the root also see the fields that every object has.
+fn root(schema: &Schema) -> Cow<'_, Node> {
+    let node = schema.node();
+    if node.rules.is_empty() {
+        return Cow::Borrowed(node);
+    }
     let mut root = node.clone();
     root.embedded_resource = true;
     for name in ["apiVersion", "kind"] {
@@ -36,7 +49,7 @@ fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, found: &mut
     }
     root.properties
         .insert("metadata".into(), Schema::here(meta_node()));
-    walk(&root, object, old, ratchet, &FieldPath::Root, found);
+    Cow::Owned(root)
 }
 
 /// Evaluates the rules of a part of a schema, as if the value were new.
@@ -47,16 +60,11 @@ pub(super) fn validate_part(
     errors: &mut Vec<FieldError>,
 ) {
     let mut found = Findings::default();
-    stack::large(|| {
-        walk(
-            schema.node(),
-            value,
-            None,
-            Ratchet::default(),
-            at,
-            &mut found,
-        )
-    });
+    let mut walk = Walk {
+        found: &mut found,
+        budget: BUDGET,
+    };
+    let _ = stack::large(|| walk.node(schema.node(), value, None, Ratchet::default(), at));
     errors.append(&mut found.errors);
 }
 
@@ -80,135 +88,222 @@ fn meta_node() -> Node {
     node
 }
 
-fn walk(
-    node: &Node,
-    value: &Json,
-    old: Option<&Json>,
-    ratchet: Ratchet<'_>,
-    at: &FieldPath<'_>,
-    found: &mut Findings,
-) {
-    if value.is_null() {
-        return;
+/// No further rule is evaluated.
+struct Ended;
+
+struct Walk<'f> {
+    found: &'f mut Findings,
+    /// What the remaining rules may cost.
+    budget: u64,
+}
+
+impl Walk<'_> {
+    fn node(
+        &mut self,
+        node: &Node,
+        value: &Json,
+        old: Option<&Json>,
+        ratchet: Ratchet<'_>,
+        at: &FieldPath<'_>,
+    ) -> Result<(), Ended> {
+        if value.is_null() {
+            return Ok(());
+        }
+        if !node.rules.is_empty() {
+            let old = old.filter(|old| !old.is_null());
+            self.rules(node, value, old, ratchet, at)?;
+        }
+        match value {
+            Json::Object(map) => {
+                for (name, value) in map {
+                    let old = old.and_then(|o| o.get(name));
+                    if let Some(schema) = node.properties.get(name.as_str()) {
+                        let ratchet = ratchet.key(name);
+                        self.node(schema.node(), value, old, ratchet, &at.child(name))?;
+                    } else if let Some(schema) = node.entries() {
+                        let ratchet = ratchet.key(name);
+                        self.node(schema.node(), value, old, ratchet, &at.key(name))?;
+                    }
+                }
+            }
+            Json::Array(items) => {
+                let Some(schema) = &node.items else {
+                    return Ok(());
+                };
+                for (i, item) in items.iter().enumerate() {
+                    let old = old.and_then(|old| counterpart(node, item, old, i));
+                    let ratchet = ratchet.index(i);
+                    self.node(schema.node(), item, old, ratchet, &at.index(i))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
-    if !node.rules.is_empty() {
-        evaluate(node, value, old, ratchet, at, found);
-    }
-    match value {
-        Json::Object(map) => {
-            for (name, value) in map {
-                let old = old.and_then(|o| o.get(name));
-                if let Some(schema) = node.properties.get(name.as_str()) {
-                    let ratchet = ratchet.key(name);
-                    walk(schema.node(), value, old, ratchet, &at.child(name), found);
-                } else if let Some(schema) = node.entries() {
-                    let ratchet = ratchet.key(name);
-                    walk(schema.node(), value, old, ratchet, &at.key(name), found);
+
+    fn rules(
+        &mut self,
+        node: &Node,
+        value: &Json,
+        old: Option<&Json>,
+        ratchet: Ratchet<'_>,
+        at: &FieldPath<'_>,
+    ) -> Result<(), Ended> {
+        let place = Place {
+            kind: node.kind.map_or("", SchemaType::name),
+            value,
+            at,
+        };
+        if self.budget == 0 {
+            return self.end(&place, OUT_OF_BUDGET.into());
+        }
+        let values = Values {
+            this: convert(Some(node), value),
+            old: old.map(|old| convert(Some(node), old)),
+        };
+        for rule in &node.rules {
+            let uses_old = rule.program.uses_old_self;
+            if uses_old && values.old.is_none() && !rule.optional_old_self {
+                continue;
+            }
+            let text = rule.message.as_deref().unwrap_or(&rule.source);
+            let outcome = rule.program.evaluate(values.variables(rule));
+            let Some(budget) = self.budget.checked_sub(outcome.cost) else {
+                return self.end(&place, OUT_OF_BUDGET.into());
+            };
+            self.budget = budget;
+            match outcome.result {
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => {
+                    let detail = self.detail(rule, &values);
+                    let (error, ends) = match detail {
+                        Ok(detail) => (place.failure(rule, detail), false),
+                        Err(why) => (FieldError::invalid(place.of(rule), place.kind, why), true),
+                    };
+                    if !uses_old && ratchet.is_unchanged() {
+                        self.found.warnings.push(error.to_string());
+                    } else {
+                        self.found.errors.push(error);
+                    }
+                    if ends {
+                        return Err(Ended);
+                    }
+                }
+                Err(Stopped::TooExpensive) => {
+                    let text = format!(
+                        "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost \
+                         exceeds limit for rule: {text}"
+                    );
+                    return self.end(&place, text);
+                }
+                Err(Stopped::Failed(why)) if why.starts_with("no such overload") => {
+                    let text = format!(
+                        "'{why}': call arguments did not match a supported operator, function or macro signature for rule: {text}"
+                    );
+                    self.found.errors.push(place.error(text));
+                }
+                Err(Stopped::Failed(why)) => {
+                    let text = format!("{why} evaluating rule: {text}");
+                    self.found.errors.push(place.error(text));
                 }
             }
         }
-        Json::Array(items) => {
-            let Some(schema) = &node.items else { return };
-            for (i, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| counterpart(node, item, old, i));
-                let ratchet = ratchet.index(i);
-                walk(schema.node(), item, old, ratchet, &at.index(i), found);
-            }
-        }
-        _ => {}
+        Ok(())
     }
-}
 
-fn evaluate(
-    node: &Node,
-    value: &Json,
-    old: Option<&Json>,
-    ratchet: Ratchet<'_>,
-    at: &FieldPath<'_>,
-    found: &mut Findings,
-) {
-    let this = convert(Some(node), value);
-    let before = old.filter(|o| !o.is_null()).map(|o| convert(Some(node), o));
-    let kind = node.kind.map_or("", SchemaType::name);
-    for rule in &node.rules {
-        if rule.uses_old_self && before.is_none() && !rule.optional_old_self {
-            continue;
-        }
-        let text = rule.message.as_deref().unwrap_or(&rule.source);
-        let context = context(rule, &this, before.as_ref());
-        match rule.program.execute(&context) {
-            Ok(Value::Bool(true)) => {}
-            Ok(_) => {
-                let error = failure(rule, &context, value, at);
-                if !rule.uses_old_self && ratchet.is_unchanged() {
-                    found.warnings.push(error.to_string());
-                } else {
-                    found.errors.push(error);
+    fn end(&mut self, place: &Place<'_>, text: String) -> Result<(), Ended> {
+        self.found.errors.push(place.error(text));
+        Err(Ended)
+    }
+
+    /// Why a rule refuses a value.
+    ///
+    /// # Errors
+    /// The text of the error if its message costs too much.
+    fn detail(&mut self, rule: &Rule, values: &Values) -> Result<String, String> {
+        if let Some(program) = &rule.message_program {
+            let outcome = program.evaluate(values.variables(rule));
+            let Some(budget) = self.budget.checked_sub(outcome.cost) else {
+                return Err("messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run".into());
+            };
+            match outcome.result {
+                Err(Stopped::TooExpensive) => {
+                    return Err(format!(
+                        "no further validation rules will be run due to call cost exceeds limit for messageExpression: {:?}",
+                        rule.message_source
+                    ));
                 }
+                Ok(Value::String(text)) if is_usable(text.trim()) => {
+                    self.budget = budget;
+                    return Ok(text.trim().to_owned());
+                }
+                _ => self.budget = budget,
             }
-            Err(e @ ExecutionError::NoSuchOverload(_)) => found.errors.push(FieldError::invalid(
-                at,
-                kind,
-                format!(
-                    "'{e}': call arguments did not match a supported operator, function or macro signature for rule: {text}"
-                ),
-            )),
-            Err(e) => {
-                let detail = format!("{} evaluating rule: {text}", explain(&e));
-                found.errors.push(FieldError::invalid(at, kind, detail));
-            }
+        }
+        Ok(match &rule.message {
+            Some(message) => message.to_string(),
+            None => format!("failed rule: {}", rule.source),
+        })
+    }
+}
+
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// The values of the variables.
+struct Values {
+    this: Value,
+    old: Option<Value>,
+}
+
+impl Values {
+    fn variables(&self, rule: &Rule) -> Vec<(&'static str, Value)> {
+        let mut variables = vec![("self", self.this.clone())];
+        if rule.optional_old_self {
+            variables.push(("oldSelf", optional(self.old.clone())));
+        } else if let Some(old) = &self.old {
+            variables.push(("oldSelf", old.clone()));
+        }
+        variables
+    }
+}
+
+/// The value that a rule is about.
+struct Place<'a> {
+    kind: &'static str,
+    value: &'a Json,
+    at: &'a FieldPath<'a>,
+}
+
+impl Place<'_> {
+    /// An error of which the value does not matter.
+    fn error(&self, text: String) -> FieldError {
+        FieldError::invalid(self.at, self.kind, text)
+    }
+
+    /// The field that a rule names.
+    fn of(&self, rule: &Rule) -> String {
+        match &rule.field_path {
+            Some(path) => self.at.child(path).to_string(),
+            None => self.at.to_string(),
+        }
+    }
+
+    fn failure(&self, rule: &Rule, detail: String) -> FieldError {
+        let field = self.of(rule);
+        let is_scalar = !self.value.is_object() && !self.value.is_array();
+        let shown = is_scalar.then(|| self.value.clone());
+        match rule.reason {
+            FieldErrorKind::Required => FieldError::required(field, detail),
+            FieldErrorKind::Forbidden => FieldError::forbidden(field, detail),
+            // A duplicate has no detail.
+            FieldErrorKind::Duplicate => FieldError::new(rule.reason, field, shown, ""),
+            kind => FieldError::new(kind, field, shown, detail),
         }
     }
 }
 
-fn explain(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::DivisionByZero(_) => "division by zero".into(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".into(),
-        other => other.to_string(),
-    }
-}
-
-fn context<'v>(rule: &Rule, this: &Value, before: Option<&Value>) -> Context<'v, 'v> {
-    let mut context = Context::with_env(cel_rules::env().clone());
-    context.add_variable_from_value("self", this.clone());
-    if rule.optional_old_self {
-        let optional = cel_rules::optional(before.cloned());
-        context.add_variable_from_value("oldSelf", optional);
-    } else if let Some(before) = before {
-        context.add_variable_from_value("oldSelf", before.clone());
-    }
-    context
-}
-
-fn failure(rule: &Rule, context: &Context<'_, '_>, value: &Json, at: &FieldPath<'_>) -> FieldError {
-    let detail = rule
-        .message_program
-        .as_ref()
-        .and_then(|program| message(program, context))
-        .or_else(|| rule.message.as_ref().map(|m| m.to_string()))
-        .unwrap_or_else(|| format!("failed rule: {}", rule.source));
-    let field = match &rule.field_path {
-        Some(path) => at.child(path).to_string(),
-        None => at.to_string(),
-    };
-    let shown = (!value.is_object() && !value.is_array()).then(|| value.clone());
-    match rule.reason {
-        FieldErrorKind::Required => FieldError::required(field, detail),
-        FieldErrorKind::Forbidden => FieldError::forbidden(field, detail),
-        // A duplicate has no detail.
-        FieldErrorKind::Duplicate => FieldError::new(rule.reason, field, shown, ""),
-        kind => FieldError::new(kind, field, shown, detail),
-    }
-}
-
-/// The result of a `messageExpression`, if it is usable.
-fn message(program: &Program, context: &Context<'_, '_>) -> Option<String> {
-    let Ok(Value::String(text)) = program.execute(context) else {
-        return None;
-    };
-    let text = text.trim();
-    let usable = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains(['\n', '\r']);
-    usable.then(|| text.to_owned())
+/// Whether the result of a `messageExpression` can be shown.
+fn is_usable(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n')
 }

@@ -90,7 +90,7 @@ fn text(node: Option<&Node>, text: &str) -> Value {
 }
 
 /// The name of a field in CEL. Returns `None` if it cannot have one.
-pub(super) fn escape(name: &str) -> Option<String> {
+pub(in crate::schema) fn escape(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
     }

@@ -238,7 +238,7 @@ fn schemas_that_are_not_structural_are_refused() {
         (
             spec(json!({"type": "integer", "x-kubernetes-validations": [{"rule": "frob(self)"}]})),
             &[
-                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"frob(self)\"}: compilation failed: undeclared reference to 'frob' (in container '')",
+                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"frob(self)\"}: compilation failed: ERROR: <input>:1:5: undeclared reference to 'frob' (in container '')\n | frob(self)\n | ....^",
             ],
         ),
         (

@@ -8,6 +8,7 @@ mod data;
 mod definitions;
 mod deletion;
 mod faults;
+mod folded;
 mod hostile;
 mod https;
 mod kinds;

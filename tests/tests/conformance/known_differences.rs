@@ -15,11 +15,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "the sandbox does not offer conversion webhooks; its answer says so",
     ),
     (
-        "definitions-refused: rule is too expensive",
-        "",
-        "the sandbox does not estimate the cost of rules",
-    ),
-    (
         "definitions-refused: pattern",
         "/body",
         "another parser reads regular expressions, and has other error texts",

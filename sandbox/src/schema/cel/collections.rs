@@ -9,9 +9,6 @@ use super::functions::{
     Args, Declared, FunctionResult, declare, fail, list, no_overload, to_result, values,
 };
 
-pub(super) const METHODS: [&str; 6] = ["isSorted", "sum", "min", "max", "indexOf", "lastIndexOf"];
-pub(super) const FUNCTIONS: [&str; 3] = ["sets.contains", "sets.equivalent", "sets.intersects"];
-
 pub(super) fn register(env: &mut Env) {
     let method = |name, id, args, run| Declared {
         name,
@@ -44,8 +41,11 @@ pub(super) fn register(env: &mut Env) {
 }
 
 fn order(function: &str, a: &Value, b: &Value) -> Result<Ordering, ExecutionError> {
-    a.partial_cmp(b)
-        .ok_or_else(|| no_overload(function, &[a.clone(), b.clone()]))
+    let order = match (a, b) {
+        (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
+        _ => a.partial_cmp(b),
+    };
+    order.ok_or_else(|| no_overload(function, &[a.clone(), b.clone()]))
 }
 
 fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {

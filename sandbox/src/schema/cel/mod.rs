@@ -1,31 +1,48 @@
 //! The Common Expression Language of `x-kubernetes-validations`: what a rule may call, and how the server compiles it.
 //!
-//! `schema/rule_evaluation.rs` evaluates the compiled rules over an object.
+//! The `cel` crate parses, and brings the standard functions. `schema/rule_evaluation.rs` evaluates the compiled rules over an
+//! object.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `compile.rs` | the compiler, with its limits |
-//! | `names.rs` | the check that every variable and function exists |
-//! | `result.rs` | the check that a rule returns a boolean |
-//! | `library.rs` | all functions together, and the functions that the `cel` crate brings |
+//! | `declare.rs` | what a schema says about `self`: its type and its largest size |
+//! | `types.rs`, `values.rs` | types of expressions, and values |
+//! | `check/` | the type checker |
+//! | `cost/` | estimated and counted costs |
+//! | `evaluate/` | the evaluation |
+//! | `walk.rs` | the parts of an expression |
+//! | `names.rs` | the check of variables where types are not known |
+//! | `library.rs` | all functions together |
 //! | `functions.rs` | helpers to declare a function |
-//! | `collections.rs`, `network.rs`, `quantity.rs`, `regexes.rs`, `urls.rs` | Kubernetes' extension functions |
+//! | `macros.rs` | the macros with two variables |
+//! | `collections.rs`, `formats.rs`, `network.rs`, `quantity.rs`, `regexes.rs`, `semver.rs`, `urls.rs` | Kubernetes' extension functions |
 
+mod check;
 mod collections;
 mod compile;
+mod cost;
+mod declare;
+mod evaluate;
+mod formats;
 mod functions;
 mod library;
+mod macros;
 mod names;
 mod network;
 mod quantity;
 mod regexes;
-mod result;
+mod semver;
 #[cfg(test)]
 mod tests;
+mod types;
 mod urls;
+mod values;
+mod walk;
 
-pub(super) use cel::Program;
 pub(crate) use compile::compile_expression;
-pub(super) use compile::{compile, env};
-pub(super) use library::{duration, optional, timestamp};
-pub(super) use result::is_boolean;
+pub(super) use compile::{Compiled, Purpose, compile};
+pub(super) use declare::Declared;
+pub(super) use evaluate::Stopped;
+pub(super) use library::{duration, timestamp};
+pub(super) use values::optional;

@@ -11,21 +11,6 @@ use super::functions::{
     Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
 };
 
-pub(super) const FUNCTIONS: [&str; 5] = ["ip", "isIP", "ip.isCanonical", "cidr", "isCIDR"];
-pub(super) const METHODS: [&str; 11] = [
-    "family",
-    "isUnspecified",
-    "isLoopback",
-    "isLinkLocalMulticast",
-    "isLinkLocalUnicast",
-    "isGlobalUnicast",
-    "containsIP",
-    "containsCIDR",
-    "ip",
-    "masked",
-    "prefixLength",
-];
-
 const IP: &str = "net.IP";
 const CIDR: &str = "net.CIDR";
 
@@ -104,6 +89,18 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
+/// The bytes of an address, or of the bits of a network, as costs count them. Returns `None` for other values.
+pub(super) fn size(value: &Value) -> Option<u64> {
+    let Value::Opaque(opaque) = value else {
+        return None;
+    };
+    if let Some(ip) = opaque.downcast_ref::<Ip>() {
+        return Some(u64::from(width(ip.0) / 8));
+    }
+    let cidr = opaque.downcast_ref::<Cidr>()?;
+    Some(u64::from(cidr.bits.div_ceil(8)))
+}
+
 pub(super) fn register(env: &mut Env) {
     let on = |of, name, id, args, run| Declared {
         name,
@@ -127,6 +124,13 @@ pub(super) fn register(env: &mut Env) {
             function("ip.isCanonical", is_canonical),
             function("cidr", cidr),
             function("isCIDR", is_cidr),
+            Declared {
+                name: "string",
+                id: "network_to_string",
+                on: None,
+                args: 1,
+                run: to_text,
+            },
             on(IP, "family", "ip_family", 0, family),
             on(IP, "isUnspecified", "ip_is_unspecified", 0, is_unspecified),
             on(IP, "isLoopback", "ip_is_loopback", 0, is_loopback),
@@ -218,6 +222,22 @@ fn cidr<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
 fn is_cidr<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = text("isCIDR", &values(args)?, 0)?;
     to_result("isCIDR", Cidr::parse(&text).is_some())
+}
+
+/// `string` of an address or a network.
+fn to_text<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let values = values(args)?;
+    let of = match values.first() {
+        Some(Value::Opaque(of)) => of,
+        _ => return Err(no_overload("string", &values)),
+    };
+    if let Some(ip) = of.downcast_ref::<Ip>() {
+        return to_result("string", ip.0.to_string());
+    }
+    match of.downcast_ref::<Cidr>() {
+        Some(cidr) => to_result("string", format!("{}/{}", cidr.address, cidr.bits)),
+        None => Err(no_overload("string", &values)),
+    }
 }
 
 fn family<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {

@@ -11,19 +11,6 @@ use super::functions::{
     Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
 };
 
-pub(super) const FUNCTIONS: [&str; 2] = ["quantity", "isQuantity"];
-pub(super) const METHODS: [&str; 9] = [
-    "sign",
-    "isInteger",
-    "asInteger",
-    "asApproximateFloat",
-    "compareTo",
-    "isGreaterThan",
-    "isLessThan",
-    "add",
-    "sub",
-];
-
 const TYPE: &str = "kubernetes.Quantity";
 
 /// A quantity in billionths, which is the precision of the API server.
@@ -58,7 +45,7 @@ pub(super) fn register(env: &mut Env) {
         vec![
             function("quantity", quantity),
             function("isQuantity", is_quantity),
-            method("sign", "quantity_sign", 0, sign),
+            function("sign", sign),
             method("isInteger", "quantity_is_integer", 0, is_integer),
             method("asInteger", "quantity_as_integer", 0, as_integer),
             method("asApproximateFloat", "quantity_as_float", 0, as_float),

@@ -9,8 +9,6 @@ use regex::Regex;
 use super::functions::{Args, Declared, FunctionResult, declare, fail, text, to_result, values};
 use crate::schema::pattern::go_pattern;
 
-pub(super) const METHODS: [&str; 2] = ["find", "findAll"];
-
 pub(super) fn register(env: &mut Env) {
     let method = |name, id, args, run| Declared {
         name,

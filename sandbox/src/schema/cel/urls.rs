@@ -12,16 +12,6 @@ use super::functions::{
     Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
 };
 
-pub(super) const FUNCTIONS: [&str; 2] = ["url", "isURL"];
-pub(super) const METHODS: [&str; 6] = [
-    "getScheme",
-    "getHost",
-    "getHostname",
-    "getPort",
-    "getEscapedPath",
-    "getQuery",
-];
-
 const TYPE: &str = "kubernetes.URL";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,10 +117,15 @@ fn url<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     to_result("url", Value::Opaque(Arc::new(url)))
 }
 
+/// Whether a text can be the target of a request, as Go's `ParseRequestURI` decides.
+pub(super) fn is_request(text: &str) -> bool {
+    Url::parse(text).is_some()
+}
+
 fn is_url<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("isURL", &values, 0)?;
-    to_result("isURL", Url::parse(&text).is_some())
+    to_result("isURL", is_request(&text))
 }
 
 fn get_scheme<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {

@@ -7,11 +7,12 @@
 //! | `invariants.rs` | types, patterns and the rules between keywords |
 //! | `complete.rs` | what is specified inside of `allOf`, `anyOf`, `oneOf` and `not` is specified outside, too |
 //! | `lists.rs` | list types and their keys |
-//! | `rules.rs` | CEL rules |
+//! | `rules.rs`, `costs.rs` | CEL rules, and what they cost |
 //! | `defaults.rs` | defaults fit their schema |
 //! | `json.rs` | access to the JSON of a schema |
 
 mod complete;
+mod costs;
 mod defaults;
 mod invariants;
 mod json;

@@ -62,9 +62,9 @@ fn read(json: &Value, at: &FieldPath<'_>) -> Result<Schema, Vec<FieldError>> {
     }
     errors.extend(misused);
     if is_structural && errors.is_empty() {
-        rules::check(map, at, true, None, &mut errors);
+        rules::check(map, at, &mut errors);
     }
-    let schema = Schema::here(parse::node(json, None));
+    let schema = Schema::here(parse::root(json));
     if is_structural {
         defaults::check(&schema, at, &mut errors);
     }

@@ -243,6 +243,48 @@ pub(crate) async fn refused(run: &mut Run) {
             ),
         ),
         (
+            "rule compares two types",
+            property(
+                json!({"type": "string", "maxLength": 3, "x-kubernetes-validations": [{"rule": "self == 1 || self.unknown() || missing > 2"}]}),
+            ),
+        ),
+        (
+            "rule with a wrong literal",
+            property(
+                json!({"type": "string", "maxLength": 3, "x-kubernetes-validations": [{"rule": "[1, 'a'].size() == 2 && duration('x') == duration('1s') && self.matches('(')"}]}),
+            ),
+        ),
+        (
+            "rule joins texts of any length",
+            property(
+                json!({"type": "array", "maxItems": 3, "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": "self.map(x, string(x)).join(',') != ''"}]}),
+            ),
+        ),
+        (
+            "message is no text",
+            property(
+                json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1", "messageExpression": "self"}]}),
+            ),
+        ),
+        (
+            "message of any length",
+            property(
+                json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1", "messageExpression": "'not ' + string(self)"}]}),
+            ),
+        ),
+        (
+            "rule just above its limit",
+            property(
+                json!({"type": "array", "maxItems": 900, "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": "self.all(x, self.all(y, x + y + x + y + x + y != 1))"}]}),
+            ),
+        ),
+        (
+            "rule with a constant that is no number",
+            property(
+                json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > int('a')"}]}),
+            ),
+        ),
+        (
             "rule is too expensive",
             property(
                 json!({"type": "array", "items": {"type": "array", "items": {"type": "string"}}, "x-kubernetes-validations": [{"rule": "self.all(a, a.all(b, self.all(c, c.all(d, d.contains(b)))))"}]}),
