@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
@@ -10,7 +12,7 @@ use crate::definitions;
 use crate::error::{ApiError, Cause};
 use crate::meta;
 use crate::registry::GroupResource;
-use crate::store::{Commit, CommitError, Key, Write};
+use crate::store::{Commit, CommitError, Encoded, Key, Write};
 
 /// How many generated names the server tries.
 const NAME_ATTEMPTS: usize = 8;
@@ -196,10 +198,9 @@ fn namespaces() -> GroupResource {
 
 /// # Errors
 /// 404 if the namespace does not exist.
-fn namespace_exists(core: &Core, namespace: &str) -> Result<Value, ApiError> {
-    let entry = core.store.get(&namespaces(), &Key::new(None, namespace));
-    entry
-        .map(|entry| Value::clone(&entry.object))
+fn find_namespace(core: &Core, namespace: &str) -> Result<Arc<Encoded>, ApiError> {
+    core.store
+        .get_encoded(&namespaces(), &Key::new(None, namespace))
         .ok_or_else(|| ApiError::not_found(&namespaces(), namespace))
 }
 
@@ -209,8 +210,7 @@ fn namespace_accepts(
     object: &Value,
     namespace: &str,
 ) -> Result<(), ApiError> {
-    let found = namespace_exists(core, namespace)?;
-    if !meta::is_deleting(&found) {
+    if !find_namespace(core, namespace)?.is_deleting {
         return Ok(());
     }
     let why = format!(

@@ -235,21 +235,20 @@ pub(crate) fn delete_collection(
     selection: &Selection,
     options: &DeleteOptions,
 ) -> Result<Vec<Value>, ApiError> {
+    let namespace = target.namespace.as_deref();
     let listed = core
         .store
-        .list(&target.storage(), target.namespace.as_deref(), None, None);
+        .list_encoded(&target.storage(), namespace, None, None);
     let Some(Ok(snapshot)) = listed else {
         return Ok(Vec::new());
     };
     let mut deleted = Vec::new();
-    for entry in snapshot
-        .entries
-        .iter()
-        .filter(|entry| selection.matches(&entry.object))
-    {
-        let namespace = meta::text(&entry.object, "namespace");
-        let one = Target::new(&target.kind, Some(namespace));
-        match delete(core, &one, meta::name(&entry.object), options) {
+    for (key, object) in &snapshot.entries {
+        if !selection.selects(object) {
+            continue;
+        }
+        let one = Target::new(&target.kind, key.namespace());
+        match delete(core, &one, key.name(), options) {
             Ok(done) => deleted.push(done.object),
             Err(error) if error.code == 404 => {}
             Err(error) => return Err(error),

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,9 +9,8 @@ use super::Target;
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
-use crate::meta;
 use crate::store::selector::Selection;
-use crate::store::{Entry, Key};
+use crate::store::{Encoded, Key};
 
 /// How long a read waits for a resource version that does not exist yet.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
@@ -38,7 +38,7 @@ pub(crate) struct Listed {
     pub(crate) continue_token: String,
     pub(crate) remaining: Option<usize>,
     /// The objects as stored.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<(Key, Arc<Encoded>)>,
 }
 
 /// The position of the next page.
@@ -48,7 +48,7 @@ struct Continue {
     start: Key,
 }
 
-/// Reads one object. `version` is the request's `resourceVersion`.
+/// Reads one object, as stored. `version` is the request's `resourceVersion`.
 ///
 /// # Errors
 /// 404; 504 if the resource version is not reached in time.
@@ -57,11 +57,10 @@ pub(crate) async fn get(
     target: &Target,
     name: &str,
     version: &str,
-) -> Result<Value, ApiError> {
+) -> Result<Arc<Encoded>, ApiError> {
     at_least(core, parse_version(version)?).await?;
-    let entry = core.store.get(&target.storage(), &target.key(name));
-    let entry = entry.ok_or_else(|| target.not_found(name))?;
-    Ok(target.read(&entry.object))
+    let object = core.store.get_encoded(&target.storage(), &target.key(name));
+    object.ok_or_else(|| target.not_found(name))
 }
 
 /// Lists objects.
@@ -94,9 +93,10 @@ pub(crate) async fn list(
         None => None,
     };
     let start = from.as_ref().map(|from| &from.start);
+    let namespace = target.namespace.as_deref();
     let listed = core
         .store
-        .list(&target.storage(), target.namespace.as_deref(), start, exact);
+        .list_encoded(&target.storage(), namespace, start, exact);
     let snapshot = match listed {
         None => return Err(ApiError::not_found(&target.resource(), "")),
         Some(Ok(snapshot)) => snapshot,
@@ -114,7 +114,7 @@ pub(crate) async fn list(
         }
     };
     let mut entries = snapshot.entries;
-    entries.retain(|entry| request.selection.matches(&entry.object));
+    entries.retain(|(_, object)| request.selection.selects(object));
     // A list from any state (`resourceVersion=0`) is returned whole.
     let limit = if request.version == "0" {
         0
@@ -129,22 +129,14 @@ pub(crate) async fn list(
     };
     if limit > 0 && listed.entries.len() > limit {
         let rest = listed.entries.split_off(limit);
-        if let Some(next) = rest.first() {
-            let start = key_of(&next.object);
+        if let Some((start, _)) = rest.first() {
+            let start = start.clone();
             let version = Some(snapshot.version);
             listed.continue_token = Continue { version, start }.encode();
         }
         listed.remaining = request.selection.is_everything().then_some(rest.len());
     }
     Ok(listed)
-}
-
-fn key_of(object: &Value) -> Key {
-    let namespace = meta::text(object, "namespace");
-    Key::new(
-        Some(namespace).filter(|namespace| !namespace.is_empty()),
-        meta::name(object),
-    )
 }
 
 /// Waits for a resource version.

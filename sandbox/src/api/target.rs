@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::builtin::{self, Conversion};
 use crate::error::ApiError;
 use crate::registry::{GroupResource, ServedKind};
-use crate::store::Key;
+use crate::store::{Encoded, Key};
 
 /// The kind and namespace of a request; the name is not part of it.
 #[derive(Clone, Debug)]
@@ -73,12 +73,12 @@ impl Target {
     }
 
     /// Whether a stored object already has the version of this kind.
-    pub(crate) fn reads_as_stored(&self, stored: &Value) -> bool {
+    pub(crate) fn reads_as_stored(&self, stored: &Encoded) -> bool {
+        let kind = &self.kind;
         self.conversion().is_none()
-            && self.kind.kind != "Job"
-            && stored.get("apiVersion").and_then(Value::as_str)
-                == Some(self.kind.api_version().as_str())
-            && (!self.kind.is_custom() || self.kind.structural().has_all_defaults(stored))
+            && kind.kind != "Job"
+            && stored.has_api_version(&kind.api_version())
+            && (!kind.is_custom() || kind.structural().has_all_defaults(&stored.value()))
     }
 
     /// Converts an object of this version to the stored version. All versions of a custom resource have the same

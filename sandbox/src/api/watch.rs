@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::store::selector::Selection;
-use crate::store::{Change, Subscription};
+use crate::store::{Change, Encoded, Subscription};
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +33,9 @@ pub(crate) struct WatchRequest {
 /// An event of a watch. Objects are as stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    Added(Arc<Value>),
-    Modified(Arc<Value>),
-    Deleted(Arc<Value>),
+    Added(Arc<Encoded>),
+    Modified(Arc<Encoded>),
+    Deleted(Arc<Encoded>),
     /// The watch has sent everything up to this resource version.
     Bookmark {
         version: u64,
@@ -66,12 +66,12 @@ impl Watch {
             Start::State => {
                 let snapshot = core
                     .store
-                    .list(&storage, target.namespace.as_deref(), None, None)?
+                    .list_encoded(&storage, target.namespace.as_deref(), None, None)?
                     .ok()?;
-                let objects = snapshot.entries.into_iter().map(|entry| entry.object);
+                let objects = snapshot.entries.into_iter().map(|(_, object)| object);
                 ready.extend(
                     objects
-                        .filter(|object| request.selection.matches(object))
+                        .filter(|object| request.selection.selects(object))
                         .map(Event::Added),
                 );
                 if request.initial_end {
@@ -154,9 +154,9 @@ impl Watch {
         if !change.key.is_in(self.target.namespace.as_deref()) {
             return None;
         }
-        let matches = |object: &&Arc<Value>| self.selection.matches(object);
-        let before = change.before.as_ref().filter(matches);
-        let after = change.after.as_ref().filter(matches);
+        let selects = |object: &&Arc<Encoded>| self.selection.selects(object);
+        let before = change.before.as_ref().filter(selects);
+        let after = change.after.as_ref().filter(selects);
         match (before, after) {
             (None, Some(after)) => Some(Event::Added(after.clone())),
             (Some(_), Some(after)) => Some(Event::Modified(after.clone())),
@@ -164,11 +164,11 @@ impl Watch {
             // Deleted, or changed so that the watch no longer selects it: the last selected state, at the version of
             // the change.
             (Some(before), None) => Some(Event::Deleted(match &change.deleted {
-                Some(deleted) if self.selection.matches(deleted) => deleted.clone(),
+                Some(deleted) if self.selection.selects(deleted) => deleted.clone(),
                 _ => {
-                    let mut last = Value::clone(before);
+                    let mut last = Value::clone(&before.value());
                     meta::set(&mut last, "resourceVersion", change.version.to_string());
-                    Arc::new(last)
+                    Arc::new(Encoded::new(change.version, &Arc::new(last)))
                 }
             })),
         }

@@ -15,16 +15,16 @@ pub(super) fn limit_updaters(managers: &mut Managers) {
         .entries()
         .iter()
         .filter(|(manager, _)| manager.operation == Operation::Update);
+    let mut left = updaters.clone().count();
+    if left <= MAX_UPDATERS {
+        return;
+    }
     let mut updaters: Vec<(i64, String, Manager)> = updaters
         .map(|(manager, entry)| {
             let seconds = seconds(entry.time.as_deref());
             (seconds, manager.sort_key(), manager.clone())
         })
         .collect();
-    let mut left = updaters.len();
-    if left <= MAX_UPDATERS {
-        return;
-    }
     updaters.sort();
     let mut first: BTreeMap<String, Manager> = BTreeMap::new();
     for (_, _, manager) in updaters {

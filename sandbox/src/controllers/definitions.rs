@@ -27,8 +27,10 @@ struct Served {
 /// Serves what the definitions define now. The returned task follows their changes, and writes the outcome into their status.
 pub(crate) fn start(core: Arc<Core>) -> impl Future<Output = ()> {
     let mut served = BTreeMap::new();
-    let all = Handle::new(&core, "kube-apiserver").list(&definitions(), None);
-    core.stack.run(|| serve(&core, &all, &mut served));
+    core.stack.run(|| {
+        let all = Handle::new(&core, "kube-apiserver").list(&definitions(), None);
+        serve(&core, &all, &mut served);
+    });
     run(core, served)
 }
 

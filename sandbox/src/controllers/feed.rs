@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::api::Handle;
 use crate::registry::{GroupResource, Registry};
-use crate::store::{Change, Subscription};
+use crate::store::{Change, Encoded, Key, Subscription};
 
 /// One event for a controller.
 pub(crate) enum FeedEvent {
     /// The object has this state: it is new, changed, or seen for the first time.
     Put {
         resource: GroupResource,
-        object: Arc<Value>,
+        object: Arc<Encoded>,
     },
     /// The object is gone; this was its last state.
     Gone {
         resource: GroupResource,
-        object: Arc<Value>,
+        object: Arc<Encoded>,
     },
     /// The set of served kinds has changed.
     Kinds,
@@ -33,6 +33,8 @@ pub(crate) struct Feed {
     handle: Handle,
     /// The kinds to follow; `None` for all.
     only: Option<Vec<GroupResource>>,
+    /// The kinds whose objects stay decoded, because they are often read.
+    decoded: Vec<GroupResource>,
     registry: Option<Arc<Registry>>,
     kinds: BTreeMap<GroupResource, Followed>,
     version: u64,
@@ -41,7 +43,9 @@ pub(crate) struct Feed {
 struct Followed {
     changes: Subscription,
     /// The last state of each object, to find out after a gap which are gone.
-    known: BTreeMap<String, Arc<Value>>,
+    known: BTreeMap<Key, Arc<Encoded>>,
+    /// The same, decoded. `None` for a kind that need not stay decoded.
+    decoded: Option<BTreeMap<Key, Arc<Value>>>,
 }
 
 impl Feed {
@@ -49,10 +53,17 @@ impl Feed {
         Self {
             handle: handle.clone(),
             only,
+            decoded: Vec::new(),
             registry: None,
             kinds: BTreeMap::new(),
             version: 0,
         }
+    }
+
+    /// Keeps the objects of these kinds decoded, so that everybody reads them at little cost.
+    pub(crate) fn keep_decoded(mut self, kinds: Vec<GroupResource>) -> Self {
+        self.decoded = kinds;
+        self
     }
 
     /// Waits for at least one event since the last call. Cancelling it loses nothing.
@@ -72,8 +83,10 @@ impl Feed {
     pub(crate) fn poll(&mut self) -> Vec<FeedEvent> {
         let mut events = Vec::new();
         self.follow_registry(&mut events);
-        let resources: Vec<GroupResource> = self.kinds.keys().cloned().collect();
-        for resource in resources {
+        let changed = self.kinds.iter();
+        let changed = changed.filter(|(_, followed)| followed.changes.has_changed());
+        let changed: Vec<GroupResource> = changed.map(|(resource, _)| resource.clone()).collect();
+        for resource in changed {
             self.poll_kind(&resource, &mut events);
         }
         events
@@ -121,7 +134,7 @@ impl Feed {
     fn begin(
         &mut self,
         resource: &GroupResource,
-        mut known: BTreeMap<String, Arc<Value>>,
+        mut known: BTreeMap<Key, Arc<Encoded>>,
         events: &mut Vec<FeedEvent>,
     ) {
         // Subscribes before it lists: a change in between is reported twice and never missed.
@@ -130,9 +143,17 @@ impl Feed {
             gone(resource, known, events);
             return;
         };
-        let mut now = BTreeMap::new();
-        for object in self.handle.list(resource, None) {
-            let key = key(&object);
+        let store = &self.handle.core().store;
+        let now = match store.list_encoded(resource, None, None, None) {
+            Some(Ok(snapshot)) => snapshot.entries,
+            _ => Vec::new(),
+        };
+        let mut followed = Followed {
+            changes,
+            known: BTreeMap::new(),
+            decoded: self.decoded.contains(resource).then(BTreeMap::new),
+        };
+        for (key, object) in now {
             if !known
                 .remove(&key)
                 .is_some_and(|old| Arc::ptr_eq(&old, &object))
@@ -142,13 +163,9 @@ impl Feed {
                     object: object.clone(),
                 });
             }
-            now.insert(key, object);
+            followed.put(key, object);
         }
         gone(resource, known, events);
-        let followed = Followed {
-            changes,
-            known: now,
-        };
         self.kinds.insert(resource.clone(), followed);
     }
 
@@ -186,32 +203,32 @@ impl Followed {
     fn learn(&mut self, resource: &GroupResource, change: Change, events: &mut Vec<FeedEvent>) {
         let resource = resource.clone();
         if let Some(object) = change.after {
-            self.known
-                .insert(change.key.as_str().to_owned(), object.clone());
+            self.put(change.key, object.clone());
             events.push(FeedEvent::Put { resource, object });
         } else if let Some(object) = change.deleted {
-            self.known.remove(change.key.as_str());
+            self.known.remove(&change.key);
+            if let Some(decoded) = &mut self.decoded {
+                decoded.remove(&change.key);
+            }
             events.push(FeedEvent::Gone { resource, object });
         }
+    }
+
+    fn put(&mut self, key: Key, object: Arc<Encoded>) {
+        if let Some(decoded) = &mut self.decoded {
+            decoded.insert(key.clone(), object.value());
+        }
+        self.known.insert(key, object);
     }
 }
 
 fn gone(
     resource: &GroupResource,
-    objects: BTreeMap<String, Arc<Value>>,
+    objects: BTreeMap<Key, Arc<Encoded>>,
     events: &mut Vec<FeedEvent>,
 ) {
     events.extend(objects.into_values().map(|object| FeedEvent::Gone {
         resource: resource.clone(),
         object,
     }));
-}
-
-/// The object's key in the form of the store's keys.
-fn key(object: &Value) -> String {
-    use crate::meta;
-    match meta::text(object, "namespace") {
-        "" => meta::name(object).to_owned(),
-        namespace => format!("{namespace}/{}", meta::name(object)),
-    }
 }

@@ -6,15 +6,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::{Contents, Identity, Record};
 use crate::authentication::Issued;
-use crate::depth;
 use crate::registry::GroupResource;
-use crate::stack;
-use crate::store::{Entry, Key};
+use crate::store::{Encoded, Key};
 
 /// Group, resource and key of an object; its resource version and its JSON.
 const OBJECTS: TableDefinition<(&str, &str, &str), (u64, &[u8])> = TableDefinition::new("objects");
@@ -94,20 +90,20 @@ impl Tables {
         }
         for row in transaction.open_table(TOKENS)?.iter()? {
             let (token, issued) = row?;
-            let issued = read(issued.value()).map_err(corrupted)?;
+            let issued = serde_json::from_slice(issued.value()).map_err(corrupted)?;
             contents.tokens.insert(token.value().into(), issued);
         }
         for row in transaction.open_table(OBJECTS)?.iter()? {
             let (place, state) = row?;
             let (group, resource, key) = place.value();
             let (version, json) = state.value();
-            contents.is_deep |= depth::of_text(json) > depth::USUAL;
-            let object: Arc<Value> = Arc::new(stack::large(|| read(json)).map_err(corrupted)?);
+            let object = Encoded::read(version, json).map_err(corrupted)?;
+            contents.is_deep |= object.is_deep;
             let kind = contents
                 .objects
                 .entry(GroupResource::new(group, resource))
                 .or_insert_with(BTreeMap::new);
-            kind.insert(Key::parse(key), Entry { version, object });
+            kind.insert(Key::parse(key), Arc::new(object));
         }
         Ok(contents)
     }
@@ -117,7 +113,9 @@ impl Tables {
         let transaction = self.0.begin_write()?;
         {
             let mut identities = transaction.open_table(IDENTITY)?;
-            let kept = identities.get(())?.map(|row| read(row.value()));
+            let kept = identities
+                .get(())?
+                .map(|row| serde_json::from_slice(row.value()));
             match kept {
                 Some(kept) => *identity = kept.map_err(corrupted)?,
                 None => {
@@ -128,7 +126,7 @@ impl Tables {
             let mut tokens = transaction.open_table(TOKENS)?;
             let now = Timestamp::now();
             tokens.retain(|_, issued| {
-                let issued: serde_json::Result<Issued> = read(issued);
+                let issued: serde_json::Result<Issued> = serde_json::from_slice(issued);
                 issued.map_or(true, |issued| now < issued.expires)
             })?;
             let mut versions = transaction.open_table(VERSION)?;
@@ -149,9 +147,9 @@ impl Tables {
             let mut version = None;
             for record in records {
                 version = match record {
-                    Record::Put(resource, key, entry) => {
-                        put(&mut objects, resource, key, entry)?;
-                        Some(entry.version)
+                    Record::Put(resource, key, object) => {
+                        put(&mut objects, resource, key, object)?;
+                        Some(object.version)
                     }
                     Record::Remove(resource, key, version) => {
                         objects.remove(place(resource, key))?;
@@ -165,8 +163,8 @@ impl Tables {
                     }
                     Record::Replace(all, version) => {
                         objects.retain(|_, _| false)?;
-                        for (resource, key, entry) in all {
-                            put(&mut objects, resource, key, entry)?;
+                        for (resource, key, object) in all {
+                            put(&mut objects, resource, key, object)?;
                         }
                         Some(*version)
                     }
@@ -192,10 +190,9 @@ fn put(
     objects: &mut Objects<'_>,
     resource: &GroupResource,
     key: &Key,
-    entry: &Entry,
+    object: &Encoded,
 ) -> Result<(), redb::Error> {
-    let object = stack::large(|| json(&*entry.object))?;
-    let state = (entry.version, object.as_slice());
+    let state = (object.version, object.json());
     objects.insert(place(resource, key), state)?;
     Ok(())
 }
@@ -206,13 +203,6 @@ fn place<'a>(resource: &'a GroupResource, key: &'a Key) -> (&'a str, &'a str, &'
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, redb::Error> {
     serde_json::to_vec(value).map_err(corrupted)
-}
-
-/// Reads JSON of any depth.
-fn read<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
-    let mut reader = serde_json::Deserializer::from_slice(json);
-    reader.disable_recursion_limit();
-    T::deserialize(&mut reader)
 }
 
 fn corrupted(error: serde_json::Error) -> redb::Error {

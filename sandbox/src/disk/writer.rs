@@ -4,7 +4,6 @@ use std::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::{Record, disk::Progress, tables::Tables};
-use crate::stack;
 
 /// The most records of one transaction.
 const BATCH: usize = 1024;
@@ -19,8 +18,6 @@ pub(super) fn run(tables: &Tables, records: &Receiver<Record>, progress: &watch:
             Some(_) => None,
             None => Some(tables.write(&batch)),
         };
-        // It may hold the last reference to a deep object.
-        stack::large(|| drop(batch));
         let Some(written) = written else {
             continue;
         };

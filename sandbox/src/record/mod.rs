@@ -3,10 +3,12 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `recorded_request.rs` | [`RecordedRequest`] |
+//! | `packed.rs` | the same in little memory |
 //! | `request_log.rs` | the last requests |
 //! | `audit_log.rs` | the audit log, a line for each request |
 
 mod audit_log;
+mod packed;
 mod recorded_request;
 mod request_log;
 

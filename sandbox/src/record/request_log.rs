@@ -2,11 +2,12 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
+use super::packed::Packed;
 use super::{AuditLog, Audited, RecordedRequest};
 
 /// The last requests.
 pub(crate) struct RequestLog {
-    entries: Mutex<VecDeque<RecordedRequest>>,
+    entries: Mutex<VecDeque<Packed>>,
     limit: usize,
     audit: Option<AuditLog>,
 }
@@ -25,10 +26,15 @@ impl RequestLog {
     }
 
     /// Keeps a request, and writes it to the audit log.
-    pub(crate) fn push<'a>(&self, request: RecordedRequest, audited: impl FnOnce() -> Audited<'a>) {
+    pub(crate) fn push<'a>(
+        &self,
+        request: &RecordedRequest,
+        audited: impl FnOnce() -> Audited<'a>,
+    ) {
         if let Some(audit) = &self.audit {
-            audit.write(&request, &audited());
+            audit.write(request, &audited());
         }
+        let request = Packed::new(request);
         let mut entries = self.entries.lock();
         if entries.len() >= self.limit {
             entries.pop_front();
@@ -37,7 +43,7 @@ impl RequestLog {
     }
 
     pub(crate) fn all(&self) -> Vec<RecordedRequest> {
-        self.entries.lock().iter().cloned().collect()
+        self.entries.lock().iter().map(Packed::unpack).collect()
     }
 
     pub(crate) fn clear(&self) {

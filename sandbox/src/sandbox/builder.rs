@@ -192,7 +192,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many changes of each kind the sandbox keeps for watches and lists of the past. Default: 16 384.
+    /// Sets how many changes of each kind the sandbox keeps for watches and lists of the past. Default: 16 384. Fewer are kept if the objects are large: the
+    /// states that are not current any more take at most 64 MiB of each kind.
     pub fn history(mut self, limit: usize) -> Self {
         self.history = limit;
         self

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use http::Response;
 
+use super::negotiate::Form;
 use super::options;
 use super::render;
 use super::request::Request;
@@ -15,13 +16,18 @@ use crate::json;
 
 pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
     let version = request.query.get("resourceVersion");
-    let mut object = api::get(core, &request.target, &request.name, version).await?;
+    let target = &request.target;
+    let stored = api::get(core, target, &request.name, version).await?;
+    let pretty = request.query.flag("pretty");
     if request.subresource == "scale" {
-        object = api::read_scale(&request.target, &object)?;
-        return Ok(respond::json(200, &object, request.query.flag("pretty")));
+        let object = api::read_scale(target, &target.read(&stored.value()))?;
+        return Ok(respond::json(200, &object, pretty));
     }
-    let object = render::object(core, request, object)?;
-    Ok(respond::json(200, &object, request.query.flag("pretty")))
+    if request.form == Form::Object && !pretty {
+        return Ok(respond::encoded(200, &render::read(target, &stored)));
+    }
+    let object = render::object(core, request, target.read(&stored.value()))?;
+    Ok(respond::json(200, &object, pretty))
 }
 
 pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {

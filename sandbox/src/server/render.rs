@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::Form;
@@ -12,34 +11,16 @@ use crate::api::{Listed, Target};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
+use crate::store::Encoded;
 use crate::table::{Include, table};
 
-/// An object without `apiVersion` and `kind`, as in lists of built-in kinds.
-struct Untyped<'a>(&'a Value);
-
-impl Serialize for Untyped<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(fields) = self.0.as_object() else {
-            return self.0.serialize(serializer);
-        };
-        let mut map = serializer.serialize_map(None)?;
-        for (name, value) in fields
-            .iter()
-            .filter(|(name, _)| *name != "apiVersion" && *name != "kind")
-        {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
 #[derive(Serialize)]
-struct List<'a, I> {
+struct List<'a> {
     kind: &'a str,
     #[serde(rename = "apiVersion")]
     api_version: &'a str,
     metadata: Value,
-    items: Vec<I>,
+    items: &'a [Value],
 }
 
 /// An object in the form that the request asks for.
@@ -118,13 +99,13 @@ pub(super) fn partial(object: &Value) -> Value {
     })
 }
 
-/// A stored object in the target's version. It is cloned only if it must change.
-pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
+/// A stored object in the target's version.
+pub(super) fn read(target: &Target, stored: &Arc<Encoded>) -> Arc<Encoded> {
     if target.reads_as_stored(stored) {
-        stored.clone()
-    } else {
-        Arc::new(target.read(stored))
+        return stored.clone();
     }
+    let object = target.read(&stored.value());
+    Arc::new(Encoded::new(stored.version, &Arc::new(object)))
 }
 
 /// A list in the form that the request asks for, as JSON text.
@@ -137,10 +118,10 @@ pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Ve
         metadata.insert("remainingItemCount".into(), remaining.into());
     }
     let target = &request.target;
-    let objects: Vec<Arc<Value>> = listed
+    let objects: Vec<Arc<Encoded>> = listed
         .entries
         .iter()
-        .map(|entry| read(target, &entry.object))
+        .map(|(_, object)| read(target, object))
         .collect();
     items(core, request, Value::Object(metadata), &objects)
 }
@@ -165,11 +146,12 @@ pub(super) fn items(
     core: &Core,
     request: &Request,
     metadata: Value,
-    objects: &[Arc<Value>],
+    objects: &[Arc<Encoded>],
 ) -> Result<Vec<u8>, ApiError> {
     let kind = &request.target.kind;
     let text = match request.form {
         Form::Table => {
+            let objects: Vec<Arc<Value>> = objects.iter().map(|object| object.value()).collect();
             let objects = objects.iter().map(AsRef::as_ref);
             let include = include(request)?;
             serde_json::to_vec(&table(
@@ -182,24 +164,44 @@ pub(super) fn items(
             ))
         }
         Form::Partial => return Err(a_list(&request.target)),
-        Form::PartialList => serde_json::to_vec(&List {
-            kind: "PartialObjectMetadataList",
-            api_version: "meta.k8s.io/v1",
-            metadata,
-            items: objects.iter().map(|object| partial(object)).collect(),
-        }),
-        Form::Object if kind.is_custom() => serde_json::to_vec(&List {
-            kind: &kind.list_kind,
-            api_version: &kind.api_version(),
-            metadata,
-            items: objects.iter().map(AsRef::as_ref).collect::<Vec<&Value>>(),
-        }),
-        Form::Object => serde_json::to_vec(&List {
-            kind: &kind.list_kind,
-            api_version: &kind.api_version(),
-            metadata,
-            items: objects.iter().map(|object| Untyped(object)).collect(),
-        }),
+        Form::PartialList => {
+            let objects = objects.iter().map(|object| partial(&object.value()));
+            serde_json::to_vec(&List {
+                kind: "PartialObjectMetadataList",
+                api_version: "meta.k8s.io/v1",
+                metadata,
+                items: &objects.collect::<Vec<Value>>(),
+            })
+        }
+        Form::Object => {
+            let empty = serde_json::to_vec(&List {
+                kind: &kind.list_kind,
+                api_version: &kind.api_version(),
+                metadata,
+                items: &[],
+            });
+            empty.map(|empty| whole_list(empty, objects, !kind.is_custom()))
+        }
     };
     text.map_err(ApiError::internal)
+}
+
+/// The text of a list with these objects. `empty` is the text without any.
+fn whole_list(empty: Vec<u8>, objects: &[Arc<Encoded>], untyped: bool) -> Vec<u8> {
+    const END: &[u8] = b"]}";
+    let mut text = empty;
+    text.truncate(text.len() - END.len());
+    let length = objects.iter().map(|object| object.json().len() + 1);
+    text.reserve_exact(length.sum::<usize>() + END.len());
+    for (index, object) in objects.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        match untyped {
+            true => object.write_untyped(&mut text),
+            false => text.extend_from_slice(object.json()),
+        }
+    }
+    text.extend_from_slice(END);
+    text
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::registry::Registry;
+use crate::store::Encoded;
 
 /// The body of every response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -51,6 +52,11 @@ pub(super) fn json(code: u16, value: &Value, pretty: bool) -> Response<Body> {
     let mut text = text.unwrap_or_default();
     text.push(b'\n');
     bytes(code, "application/json", text)
+}
+
+/// A JSON response with a stored object.
+pub(super) fn encoded(code: u16, object: &Encoded) -> Response<Body> {
+    bytes(code, "application/json", [object.json(), b"\n"].concat())
 }
 
 /// A JSON response with another content type.

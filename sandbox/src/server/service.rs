@@ -120,7 +120,7 @@ where
         ..record
     };
     if !is_control {
-        core.log.push(record, audited);
+        core.log.push(&record, audited);
     }
     match fault {
         Some(Fault::Lost) => {

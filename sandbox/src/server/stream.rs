@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -17,6 +16,7 @@ use crate::error::ApiError;
 use crate::fault::{End, Registration};
 use crate::meta;
 use crate::record::RecordedRequest;
+use crate::store::Encoded;
 use crate::table::{Include, table};
 
 /// The options of a watch's output.
@@ -45,13 +45,6 @@ struct RunningWatch {
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// The most events in one chunk.
 const MAX_CHUNK: usize = 256;
-
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    object: &'a Value,
-}
 
 /// The lines of a watch. An event is written only when the client has room for it.
 pub(super) fn stream(
@@ -149,40 +142,40 @@ impl RunningWatch {
     }
 
     fn write(&mut self, events: Vec<Event>) -> Bytes {
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(events.iter().map(length).sum());
         for event in events {
-            let (kind, object) = match &event {
-                Event::Added(object) => ("ADDED", self.object(object)),
-                Event::Modified(object) => ("MODIFIED", self.object(object)),
-                Event::Deleted(object) => ("DELETED", self.object(object)),
+            match event {
+                Event::Added(object) => self.object(&mut text, "ADDED", &object),
+                Event::Modified(object) => self.object(&mut text, "MODIFIED", &object),
+                Event::Deleted(object) => self.object(&mut text, "DELETED", &object),
                 Event::Bookmark {
                     version,
                     initial_end,
-                } => ("BOOKMARK", self.bookmark(*version, *initial_end)),
+                } => {
+                    let object = self.bookmark(version, initial_end);
+                    line_of(&mut text, "BOOKMARK", &object);
+                }
                 Event::Error(error) => {
                     self.finished = true;
-                    ("ERROR", Arc::new(error.to_status()))
+                    line_of(&mut text, "ERROR", &error.to_status());
                 }
-            };
-            // A `Value` always serialises.
-            let _ = serde_json::to_writer(
-                &mut text,
-                &Line {
-                    kind,
-                    object: &object,
-                },
-            );
-            text.push(b'\n');
+            }
         }
         text.into()
     }
 
-    fn object(&mut self, stored: &Arc<Value>) -> Arc<Value> {
+    fn object(&mut self, text: &mut Vec<u8>, kind: &str, stored: &Arc<Encoded>) {
         let object = render::read(self.watch.target(), stored);
-        self.in_requested_form(object, self.settings.include)
+        match self.settings.form {
+            Form::Object => line(text, kind, object.json()),
+            _ => {
+                let object = self.in_requested_form(&object.value(), self.settings.include);
+                line_of(text, kind, &object);
+            }
+        }
     }
 
-    fn bookmark(&mut self, version: u64, initial_end: bool) -> Arc<Value> {
+    fn bookmark(&mut self, version: u64, initial_end: bool) -> Value {
         let kind = &self.watch.target().kind;
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_end {
@@ -195,21 +188,51 @@ impl RunningWatch {
             Include::None => Include::Metadata,
             include => include,
         };
-        self.in_requested_form(Arc::new(object), include)
-    }
-
-    /// Writes an object in the form that the request asks for.
-    fn in_requested_form(&mut self, object: Arc<Value>, include: Include) -> Arc<Value> {
         match self.settings.form {
             Form::Object => object,
-            Form::Partial | Form::PartialList => Arc::new(render::partial(&object)),
-            Form::Table => {
-                let headings = std::mem::take(&mut self.headings);
-                let metadata = json!({"resourceVersion": meta::resource_version(&object)});
-                let now = self.core.clock.now();
-                let kind = &self.watch.target().kind;
-                Arc::new(table(kind, [&*object], metadata, include, headings, now))
-            }
+            _ => self.in_requested_form(&object, include),
         }
     }
+
+    /// An object in another form than its own.
+    fn in_requested_form(&mut self, object: &Value, include: Include) -> Value {
+        if self.settings.form != Form::Table {
+            return render::partial(object);
+        }
+        let headings = std::mem::take(&mut self.headings);
+        let metadata = json!({"resourceVersion": meta::resource_version(object)});
+        let now = self.core.clock.now();
+        let kind = &self.watch.target().kind;
+        table(kind, [object], metadata, include, headings, now)
+    }
+}
+
+/// About as many bytes as the line of an event has.
+fn length(event: &Event) -> usize {
+    const FRAME: usize = 40;
+    match event {
+        Event::Added(object) | Event::Modified(object) | Event::Deleted(object) => {
+            object.json().len() + FRAME
+        }
+        Event::Bookmark { .. } | Event::Error(_) => 0,
+    }
+}
+
+/// Appends the line of an event whose object is encoded.
+fn line(text: &mut Vec<u8>, kind: &str, object: &[u8]) {
+    let parts: [&[u8]; 5] = [
+        br#"{"type":""#,
+        kind.as_bytes(),
+        br#"","object":"#,
+        object,
+        b"}\n",
+    ];
+    for part in parts {
+        text.extend_from_slice(part);
+    }
+}
+
+fn line_of(text: &mut Vec<u8>, kind: &str, object: &Value) {
+    // A `Value` always serialises.
+    line(text, kind, &serde_json::to_vec(object).unwrap_or_default());
 }

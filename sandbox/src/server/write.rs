@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::registry::ServedKind;
+use crate::store::Encoded;
 
 /// Answers the verbs that change something.
 pub(super) fn handle(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
@@ -66,7 +67,8 @@ fn delete_collection(
 ) -> Result<Response<Body>, ApiError> {
     let selection = options::selection(request)?;
     let deleted = api::delete_collection(core, &request.target, &selection, options)?;
-    let deleted: Vec<Arc<Value>> = deleted.into_iter().map(Arc::new).collect();
+    let encode = |object| Arc::new(Encoded::new(0, &Arc::new(object)));
+    let deleted: Vec<Arc<Encoded>> = deleted.into_iter().map(encode).collect();
     let metadata = render::list_metadata(request, core.store.version(), "");
     let text = render::items(core, request, Value::Object(metadata), &deleted)?;
     Ok(respond::bytes(200, "application/json", text))

@@ -3,10 +3,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Compacted, Entry, Key};
+use super::{Compacted, Encoded, Key};
+
+/// The most bytes of states that only the history of one kind holds.
+const HISTORY_BYTES: usize = 64 * 1024 * 1024;
 
 /// One of all buckets of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +24,20 @@ impl BucketId {
 /// The objects of one kind in a snapshot.
 pub(super) struct SavedBucket {
     id: BucketId,
-    pub(super) objects: BTreeMap<Key, Entry>,
+    pub(super) objects: Objects,
 }
+
+/// The states of the objects of one kind, in key order.
+pub(crate) type Objects = BTreeMap<Key, Arc<Encoded>>;
 
 /// The objects of one kind and the changes that led to them.
 pub(super) struct Bucket {
     /// Tells the buckets apart that a kind had one after the other.
     pub(super) id: BucketId,
-    pub(super) objects: BTreeMap<Key, Entry>,
+    pub(super) objects: Objects,
     history: VecDeque<Change>,
+    /// The size of the states that are in the history and no longer in `objects`.
+    history_bytes: usize,
     /// Changes up to and including this resource version are compacted.
     compacted: u64,
     /// Notified of every change. Dropping it ends every watch.
@@ -42,28 +49,32 @@ pub(super) type LastChanges = Option<Arc<VecDeque<Change>>>;
 
 impl Bucket {
     /// A bucket with these objects. The history up to `version` is compacted.
-    pub(super) fn with(objects: BTreeMap<Key, Entry>, version: u64) -> Self {
+    pub(super) fn with(objects: Objects, version: u64) -> Self {
         Self {
             id: BucketId::new(),
             compacted: version,
             objects,
             history: VecDeque::new(),
+            history_bytes: 0,
             changed: watch::Sender::new(None),
         }
     }
 
     pub(super) fn record(&mut self, change: Change, limit: usize) {
+        self.history_bytes += change.bytes();
         self.history.push_back(change);
-        while self.history.len() > limit {
-            if let Some(oldest) = self.history.pop_front() {
-                self.compacted = oldest.version;
-            }
+        while (self.history.len() > limit || self.history_bytes > HISTORY_BYTES)
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.history_bytes -= oldest.bytes();
+            self.compacted = oldest.version;
         }
         self.changed.send_modify(|_| {});
     }
 
     pub(super) fn compact(&mut self, version: u64) {
         self.history.clear();
+        self.history_bytes = 0;
         self.compacted = version;
         // Readers that are behind learn of it now and not at the next change.
         self.changed.send_modify(|_| {});
@@ -114,7 +125,7 @@ impl Bucket {
         version: u64,
         namespace: Option<&str>,
         start: Option<&Key>,
-    ) -> Result<Vec<Entry>, Compacted> {
+    ) -> Result<Vec<(Key, Arc<Encoded>)>, Compacted> {
         if version < self.compacted {
             return Err(Compacted {
                 oldest: self.compacted,
@@ -122,7 +133,7 @@ impl Bucket {
         }
         let wanted = |key: &Key| key.is_in(namespace) && start.is_none_or(|start| key >= start);
         // The state before the first later change: walking backwards keeps the earliest.
-        let mut past: BTreeMap<&Key, Option<Entry>> = BTreeMap::new();
+        let mut past: BTreeMap<&Key, Option<&Arc<Encoded>>> = BTreeMap::new();
         for change in self
             .history
             .iter()
@@ -130,37 +141,33 @@ impl Bucket {
             .take_while(|change| change.version > version)
         {
             if wanted(&change.key) {
-                let before = change.before.clone().map(|object| Entry {
-                    version: change.before_version,
-                    object,
-                });
-                past.insert(&change.key, before);
+                past.insert(&change.key, change.before.as_ref());
             }
         }
         if past.is_empty() {
             return Ok(self.now(namespace, start));
         }
-        let mut entries: BTreeMap<&Key, Entry> = self
+        let mut objects: BTreeMap<&Key, &Arc<Encoded>> = self
             .objects
             .iter()
             .filter(|(key, _)| wanted(key) && !past.contains_key(key))
-            .map(|(key, entry)| (key, entry.clone()))
             .collect();
-        entries.extend(
-            past.into_iter()
-                .filter_map(|(key, entry)| Some((key, entry?))),
-        );
-        Ok(entries.into_values().collect())
+        let past = past.into_iter();
+        objects.extend(past.filter_map(|(key, object)| Some((key, object?))));
+        let objects = objects.into_iter();
+        Ok(objects
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect())
     }
 
-    fn now(&self, namespace: Option<&str>, start: Option<&Key>) -> Vec<Entry> {
+    fn now(&self, namespace: Option<&str>, start: Option<&Key>) -> Vec<(Key, Arc<Encoded>)> {
         let first = namespace.map(|namespace| Key::new(Some(namespace), ""));
         let first = first.as_ref().max(start);
         let from = first.map_or(Bound::Unbounded, Bound::Included);
         self.objects
             .range::<Key, _>((from, Bound::Unbounded))
             .take_while(|(key, _)| key.is_in(namespace))
-            .map(|(_, entry)| entry.clone())
+            .map(|(key, object)| (key.clone(), object.clone()))
             .collect()
     }
 }
@@ -171,10 +178,16 @@ pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) key: Key,
     /// The state before the write.
-    pub(crate) before: Option<Arc<Value>>,
-    /// Resource version of `before`.
-    pub(crate) before_version: u64,
-    pub(crate) after: Option<Arc<Value>>,
+    pub(crate) before: Option<Arc<Encoded>>,
+    pub(crate) after: Option<Arc<Encoded>>,
     /// The last state of a deleted object, with the resource version of the deletion.
-    pub(crate) deleted: Option<Arc<Value>>,
+    pub(crate) deleted: Option<Arc<Encoded>>,
+}
+
+impl Change {
+    /// The size of the states that are not the object's any more.
+    fn bytes(&self) -> usize {
+        let states = [&self.before, &self.deleted].into_iter().flatten();
+        states.map(|state| state.json().len()).sum()
+    }
 }

@@ -1,12 +1,14 @@
+use std::sync::Arc;
+
 /// The name of an object inside its kind: `namespace/name`, or `name` for cluster-scoped kinds. The order is that of a
 /// real server's lists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(String);
+pub(crate) struct Key(Arc<str>);
 
 impl Key {
     pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
-            Some(namespace) => Self(format!("{namespace}/{name}")),
+            Some(namespace) => Self(format!("{namespace}/{name}").into()),
             None => Self(name.into()),
         }
     }
@@ -22,6 +24,10 @@ impl Key {
 
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.0.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.0.split_once('/').map_or(&self.0, |(_, name)| name)
     }
 
     pub(crate) fn is_in(&self, namespace: Option<&str>) -> bool {

@@ -5,19 +5,20 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::bucket::{Bucket, BucketId, LastChanges, SavedBucket};
-use super::{Batch, Change, Compacted, Key, Subscription};
+use super::bucket::{Bucket, BucketId, LastChanges, Objects, SavedBucket};
+use super::recent::Recent;
+use super::{Batch, Change, Compacted, Encoded, Key, Subscription};
 use crate::authentication::Issued;
 use crate::disk::{Disk, Record};
 use crate::error::ApiError;
 use crate::registry::GroupResource;
-use crate::stack;
 
 /// Every object, in one order of changes.
 pub(crate) struct Store {
     state: Mutex<State>,
     version: watch::Sender<u64>,
     history: usize,
+    recent: Recent,
     /// Where changes are kept; `None` for a store that ends with its process.
     disk: Option<Disk>,
 }
@@ -26,7 +27,7 @@ struct State {
     version: u64,
     buckets: BTreeMap<GroupResource, Bucket>,
     /// The objects that the disk had at the start, of kinds that are not served yet.
-    kept: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+    kept: BTreeMap<GroupResource, Objects>,
     /// The history up to this resource version is unknown: it is that of an earlier process.
     unknown: u64,
 }
@@ -35,25 +36,17 @@ struct State {
 pub(crate) struct Saved(BTreeMap<GroupResource, SavedBucket>);
 
 impl Saved {
-    fn objects(&self) -> Vec<(GroupResource, Key, Entry)> {
+    fn objects(&self) -> Vec<(GroupResource, Key, Arc<Encoded>)> {
         let buckets = self.0.iter();
         let objects = buckets.flat_map(|(resource, bucket)| {
             let objects = bucket.objects.iter();
-            objects.map(|(key, entry)| (resource.clone(), key.clone(), entry.clone()))
+            objects.map(|(key, object)| (resource.clone(), key.clone(), object.clone()))
         });
         objects.collect()
     }
 }
 
-/// Its objects may be deeply nested.
-impl Drop for Saved {
-    fn drop(&mut self) {
-        let buckets = std::mem::take(&mut self.0);
-        stack::large(|| drop(buckets));
-    }
-}
-
-/// One object with its resource version.
+/// One decoded object with its resource version.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) version: u64,
@@ -62,9 +55,9 @@ pub(crate) struct Entry {
 
 /// The objects of one kind as they were at one resource version, in key order.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct Snapshot<T = Entry> {
     pub(crate) version: u64,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<T>,
 }
 
 /// One write. It takes place only if the object is still at the version `expected`; with `None`, only if the object
@@ -99,16 +92,6 @@ pub(crate) enum CommitError {
     NotKept(Arc<str>),
 }
 
-/// Its objects may be deeply nested.
-impl Drop for Store {
-    fn drop(&mut self) {
-        let state = self.state.get_mut();
-        let buckets = std::mem::take(&mut state.buckets);
-        let kept = std::mem::take(&mut state.kept);
-        stack::large(|| drop((buckets, kept)));
-    }
-}
-
 impl Store {
     /// An empty store that keeps `history` changes of each kind.
     pub(crate) fn new(history: usize) -> Arc<Self> {
@@ -120,7 +103,7 @@ impl Store {
         history: usize,
         disk: Disk,
         version: u64,
-        objects: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+        objects: BTreeMap<GroupResource, Objects>,
     ) -> Arc<Self> {
         Self::start(history, version, objects, Some(disk))
     }
@@ -128,7 +111,7 @@ impl Store {
     fn start(
         history: usize,
         unknown: u64,
-        kept: BTreeMap<GroupResource, BTreeMap<Key, Entry>>,
+        kept: BTreeMap<GroupResource, Objects>,
         disk: Option<Disk>,
     ) -> Arc<Self> {
         let version = unknown.max(1);
@@ -141,6 +124,7 @@ impl Store {
             }),
             version: watch::Sender::new(version),
             history: history.max(1),
+            recent: Recent::default(),
             disk,
         })
     }
@@ -244,18 +228,50 @@ impl Store {
         }
     }
 
+    /// An object as JSON.
+    pub(crate) fn get_encoded(&self, resource: &GroupResource, key: &Key) -> Option<Arc<Encoded>> {
+        let state = self.state.lock();
+        state.buckets.get(resource)?.objects.get(key).cloned()
+    }
+
+    /// An object, decoded.
     pub(crate) fn get(&self, resource: &GroupResource, key: &Key) -> Option<Entry> {
-        self.state
-            .lock()
-            .buckets
-            .get(resource)?
-            .objects
-            .get(key)
-            .cloned()
+        let object = self.get_encoded(resource, key)?;
+        Some(self.decode(&object))
+    }
+
+    fn decode(&self, object: &Encoded) -> Entry {
+        let version = object.version;
+        if let Some(object) = object.held() {
+            return Entry { version, object };
+        }
+        let value = object.value();
+        self.recent.keep(object, &value);
+        Entry {
+            version,
+            object: value,
+        }
     }
 
     /// The objects from `start` on, in one namespace or in all, in their current state or in that of `version`. Returns
     /// `None` if the store does not hold the kind.
+    ///
+    /// # Errors
+    /// [`Compacted`] if that state is gone.
+    pub(crate) fn list_encoded(
+        &self,
+        resource: &GroupResource,
+        namespace: Option<&str>,
+        start: Option<&Key>,
+        version: Option<u64>,
+    ) -> Option<Result<Snapshot<(Key, Arc<Encoded>)>, Compacted>> {
+        let state = self.state.lock();
+        let version = version.unwrap_or(state.version);
+        let entries = state.buckets.get(resource)?.at(version, namespace, start);
+        Some(entries.map(|entries| Snapshot { version, entries }))
+    }
+
+    /// As [`list_encoded`](Self::list_encoded), with decoded objects.
     ///
     /// # Errors
     /// [`Compacted`] if that state is gone.
@@ -266,10 +282,12 @@ impl Store {
         start: Option<&Key>,
         version: Option<u64>,
     ) -> Option<Result<Snapshot, Compacted>> {
-        let state = self.state.lock();
-        let version = version.unwrap_or(state.version);
-        let entries = state.buckets.get(resource)?.at(version, namespace, start);
-        Some(entries.map(|entries| Snapshot { version, entries }))
+        let listed = self.list_encoded(resource, namespace, start, version)?;
+        Some(listed.map(|Snapshot { version, entries }| {
+            let entries = entries.iter();
+            let entries = entries.map(|(_, object)| self.decode(object)).collect();
+            Snapshot { version, entries }
+        }))
     }
 
     /// Writes one object.
@@ -291,36 +309,26 @@ impl Store {
             .buckets
             .get_mut(commit.resource)
             .ok_or(CommitError::NotServed)?;
-        let before = bucket.objects.get(commit.key);
-        if before.map(|entry| entry.version) != commit.expected {
+        let before = bucket.objects.get(commit.key).cloned();
+        if before.as_ref().map(|before| before.version) != commit.expected {
             return Err(CommitError::Conflict);
         }
-        let (before, before_version) = (
-            before.map(|entry| entry.object.clone()),
-            commit.expected.unwrap_or(0),
-        );
-        let (entry, deleted) = match commit.write {
-            Write::Put(object) => {
-                let entry = Entry {
-                    version,
-                    object: versioned(object, version),
-                };
-                bucket.objects.insert(commit.key.clone(), entry.clone());
-                (entry, false)
-            }
-            Write::Remove(last) => {
-                bucket.objects.remove(commit.key);
-                let object = versioned(last, version);
-                (Entry { version, object }, true)
-            }
+        let (object, deleted) = match commit.write {
+            Write::Put(object) => (object, false),
+            Write::Remove(last) => (last, true),
+        };
+        let object = versioned(object, version);
+        let encoded = Arc::new(Encoded::new(version, &object));
+        match deleted {
+            true => bucket.objects.remove(commit.key),
+            false => bucket.objects.insert(commit.key.clone(), encoded.clone()),
         };
         let change = Change {
             version,
             key: commit.key.clone(),
             before,
-            before_version,
-            after: (!deleted).then(|| entry.object.clone()),
-            deleted: deleted.then(|| entry.object.clone()),
+            after: (!deleted).then(|| encoded.clone()),
+            deleted: deleted.then(|| encoded.clone()),
         };
         bucket.record(change, self.history);
         state.version = version;
@@ -328,12 +336,14 @@ impl Store {
             let (resource, key) = (commit.resource.clone(), commit.key.clone());
             match deleted {
                 true => Record::Remove(resource, key, version),
-                false => Record::Put(resource, key, entry.clone()),
+                false => Record::Put(resource, key, encoded.clone()),
             }
         });
         // Sent under the lock, so that versions are announced in order.
         self.version.send_replace(version);
-        Ok(entry)
+        drop(state);
+        self.recent.keep(&encoded, &object);
+        Ok(Entry { version, object })
     }
 
     /// Hands a change to the disk, if there is one. The state must be locked, so that changes come in their order.
@@ -352,7 +362,9 @@ impl Store {
         resource: &GroupResource,
         version: u64,
     ) -> Option<Subscription> {
-        let changed = self.state.lock().buckets.get(resource)?.changed.subscribe();
+        let mut changed = self.state.lock().buckets.get(resource)?.changed.subscribe();
+        // There may be changes already.
+        changed.mark_changed();
         Some(Subscription::new(
             self.clone(),
             resource.clone(),
@@ -398,12 +410,7 @@ impl State {
         let bucket = self.buckets.get(&GroupResource::new("", "namespaces"));
         bucket
             .and_then(|bucket| bucket.objects.get(&Key::new(None, namespace)))
-            .is_some_and(|entry| {
-                entry
-                    .object
-                    .pointer("/metadata/deletionTimestamp")
-                    .is_none()
-            })
+            .is_some_and(|namespace| !namespace.is_deleting)
     }
 }
 

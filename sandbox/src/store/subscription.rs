@@ -70,6 +70,12 @@ impl Subscription {
         Some(Batch { changes, version })
     }
 
+    /// Whether there may be changes since the last call of [`take`](Self::take).
+    pub(crate) fn has_changed(&self) -> bool {
+        // An error says that the kind is no longer served.
+        self.changed.has_changed().unwrap_or(true)
+    }
+
     /// Waits for the next change. Returns `false` once the kind is no longer served.
     pub(crate) async fn changed(&mut self) -> bool {
         self.changed.changed().await.is_ok()

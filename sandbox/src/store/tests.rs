@@ -4,8 +4,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Commit, CommitError, Compacted, Key, Store, Write};
+use super::{Commit, CommitError, Compacted, Encoded, Key, Store, Write};
 use crate::registry::GroupResource;
+use crate::store::selector::{FieldSelector, LabelSelector, Selection};
 
 type Model = BTreeMap<String, i64>;
 
@@ -84,7 +85,7 @@ proptest! {
                 }
                 for change in batch.changes {
                     let name = change.key.as_str().to_owned();
-                    match change.after.and_then(|object| object.get("value")?.as_i64()) {
+                    match change.after.and_then(|object| object.value().get("value")?.as_i64()) {
                         Some(value) => replayed.insert(name, value),
                         None => replayed.remove(&name),
                     };
@@ -131,4 +132,104 @@ fn a_write_at_an_old_version_changes_nothing() {
         );
     }
     assert_eq!(store.version(), version);
+}
+
+#[test]
+fn a_state_reads_as_what_was_written_and_is_shared_while_it_is_read() {
+    let object =
+        json!({"metadata": {"name": "a"}, "number": 1.0, "text": "\u{1f600}\n\"", "big": u64::MAX});
+    let object = Arc::new(object);
+    let written = Encoded::new(7, &object);
+    assert!(Arc::ptr_eq(&written.value(), &object));
+    drop(object);
+    let read = Encoded::read(7, written.json()).expect("it is JSON");
+    assert_eq!(read.value(), written.value());
+    let value = read.value();
+    assert!(Arc::ptr_eq(&value, &read.value()));
+}
+
+#[test]
+fn a_list_of_a_built_in_kind_shows_its_objects_without_their_type() {
+    for (object, expected) in [
+        (
+            r#"{"action":"a","apiVersion":"v1","kind":"Event","x":{"kind":"b"}}"#,
+            r#"{"action":"a","x":{"kind":"b"}}"#,
+        ),
+        (r#"{"apiVersion":"v1","kind":"Event"}"#, "{}"),
+        (
+            r#"{"apiVersion":"v1","a\"":[1,{}],"kind":"Event"}"#,
+            r#"{"a\"":[1,{}]}"#,
+        ),
+    ] {
+        let mut text = b"[".to_vec();
+        Encoded::read(1, object.as_bytes())
+            .expect("it is JSON")
+            .write_untyped(&mut text);
+        assert_eq!(String::from_utf8_lossy(&text), format!("[{expected}"));
+    }
+}
+
+#[test]
+fn old_states_use_a_bounded_amount_of_memory() {
+    let store = Store::new(1_000_000);
+    store.open(&things());
+    let (resource, key) = (&things(), &Key::new(None, "a"));
+    let text = "x".repeat(1024 * 1024);
+    let mut expected = None;
+    for _ in 0..70 {
+        let write = Write::Put(json!({"metadata": {}, "text": text}));
+        let namespace = None;
+        let commit = Commit {
+            resource,
+            key,
+            expected,
+            write,
+            namespace,
+        };
+        expected = store.commit(commit).ok().map(|entry| entry.version);
+    }
+    let read = |version| store.list_encoded(&things(), None, None, Some(version));
+    let last = store.version();
+    assert!(matches!(read(last - 60), Some(Ok(_))));
+    assert!(matches!(read(last - 66), Some(Err(_))));
+}
+
+#[test]
+fn a_selector_selects_encoded_objects_as_decoded_ones() {
+    let kinds = crate::builtin::kinds();
+    let events = kinds
+        .iter()
+        .find(|kind| kind.plural == "events" && kind.group.is_empty());
+    let events = events.expect("it is built in");
+    let objects = [
+        json!({"metadata": {"labels": {"a": "1", "b/c.d": "2"}}, "source": {"component": "x"}, "type": "Normal"}),
+        json!({"metadata": {"labels": {"a": "\"", "b": "\u{e4}"}, "name": "n"}, "reportingComponent": "x"}),
+        json!({"metadata": {"labels": null}, "source": "x", "involvedObject": {"name": "n", "kind": 1}}),
+        json!({"metadata": []}),
+    ];
+    let mut selected = 0;
+    for object in objects {
+        let encoded = Encoded::new(1, &Arc::new(object.clone()));
+        for labels in ["", "a", "a=1", "!a", "b/c.d in (2,3)"] {
+            for fields in [
+                "",
+                "source=x",
+                "metadata.name!=n",
+                "involvedObject.kind=1,type!=Normal",
+            ] {
+                let selection = Selection {
+                    labels: LabelSelector::parse(labels).expect("it is a selector"),
+                    fields: FieldSelector::parse(fields, events).expect("it is a selector"),
+                };
+                let expected = selection.matches(&object);
+                assert_eq!(
+                    selection.selects(&encoded),
+                    expected,
+                    "{labels} {fields} {object}"
+                );
+                selected += usize::from(expected);
+            }
+        }
+    }
+    assert!((20..60).contains(&selected), "{selected}");
 }

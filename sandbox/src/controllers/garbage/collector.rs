@@ -66,7 +66,7 @@ impl Collector {
     fn handle_event(&mut self, event: FeedEvent) {
         match event {
             FeedEvent::Put { resource, object } => {
-                let uid = self.graph.put(&resource, &object);
+                let uid = self.graph.put(&resource, &object.value());
                 let Some(node) = self.graph.get(&uid) else {
                     return;
                 };
@@ -81,7 +81,7 @@ impl Collector {
                 }
             }
             FeedEvent::Gone { object, .. } => {
-                let uid = meta::uid(&object).to_owned();
+                let uid = meta::uid(&object.value()).to_owned();
                 let node = self.graph.remove(&uid);
                 self.reported.retain(|(dependent, _)| *dependent != uid);
                 for dependent in self.graph.dependents(&uid) {

@@ -83,11 +83,18 @@ impl Simulator {
         followed
     }
 
+    /// The kinds that are read for other objects, too.
+    fn read_often() -> Vec<GroupResource> {
+        let mut often = Self::kinds();
+        often.extend([endpoints::endpoints(), endpoints::slices(), nodes()]);
+        often
+    }
+
     /// A simulator with this many nodes.
     pub(crate) fn new(core: &Arc<Core>, nodes: u32) -> Self {
         let handle = Handle::new(core, MANAGER);
         Self {
-            feed: Feed::new(&handle, Some(Self::followed())),
+            feed: Feed::new(&handle, Some(Self::followed())).keep_decoded(Self::read_often()),
             handle,
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
@@ -145,6 +152,7 @@ impl Simulator {
         for event in events {
             match event {
                 FeedEvent::Put { resource, object } => {
+                    let object = object.value();
                     self.enqueue_owner(&object);
                     self.enqueue_selecting(&resource, &object, false);
                     if resource == claims() {
@@ -158,6 +166,7 @@ impl Simulator {
                     self.enqueue(ObjectKey::of(resource, &object));
                 }
                 FeedEvent::Gone { resource, object } => {
+                    let object = object.value();
                     // A Deployment with the strategy `Recreate` waits for the last Pod, which no count of its
                     // ReplicaSet shows.
                     if let Some(set) = self.enqueue_owner(&object)

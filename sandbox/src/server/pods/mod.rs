@@ -66,7 +66,7 @@ pub(super) async fn handle(
     }
     let request = PodRequest {
         core,
-        pod: api::get(core, &target, &name, "").await?,
+        pod: target.read(&api::get(core, &target, &name, "").await?.value()),
         name,
         namespace: target.namespace.unwrap_or_default(),
         query,

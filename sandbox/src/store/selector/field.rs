@@ -80,6 +80,15 @@ impl FieldSelector {
         self.hold(|field| value(object, field).unwrap_or_default())
     }
 
+    /// The paths of the fields that it looks at. `None` if defaults are filled in first.
+    pub(super) fn paths(&self) -> Option<Vec<&str>> {
+        let paths = self.terms.iter().flat_map(|term| match &*term.field {
+            "source" => vec!["source.component", "reportingComponent"],
+            field => vec![field],
+        });
+        self.custom.is_none().then(|| paths.collect())
+    }
+
     fn hold<'a>(&self, text: impl Fn(&str) -> Cow<'a, str>) -> bool {
         let mut terms = self.terms.iter();
         terms.all(|term| (text(&term.field) == term.value) == term.equal)

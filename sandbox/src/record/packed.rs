@@ -1,0 +1,110 @@
+use super::RecordedRequest;
+
+/// A recorded request in one allocation: thousands are kept.
+pub(super) struct Packed {
+    /// The texts, one after the other.
+    texts: Box<str>,
+    /// Where each of them ends.
+    ends: [u32; TEXTS],
+    status: u16,
+}
+
+const TEXTS: usize = 13;
+
+impl Packed {
+    pub(super) fn new(request: &RecordedRequest) -> Self {
+        let texts: [&str; TEXTS] = [
+            &request.verb,
+            &request.method,
+            &request.path,
+            &request.query,
+            &request.group,
+            &request.version,
+            &request.resource,
+            &request.subresource,
+            &request.namespace,
+            &request.name,
+            &request.content_type,
+            &request.user_agent,
+            &request.user,
+        ];
+        let mut end = 0;
+        Self {
+            // A request's head has at most some hundred kilobytes.
+            ends: texts.map(|text| {
+                end += text.len() as u32;
+                end
+            }),
+            texts: texts.concat().into(),
+            status: request.status,
+        }
+    }
+
+    pub(super) fn unpack(&self) -> RecordedRequest {
+        let mut begin = 0;
+        let [
+            verb,
+            method,
+            path,
+            query,
+            group,
+            version,
+            resource,
+            subresource,
+            namespace,
+            name,
+            content_type,
+            user_agent,
+            user,
+        ] = self.ends.map(|end| {
+            let text = self.texts.get(begin..end as usize).unwrap_or_default();
+            begin = end as usize;
+            text.to_owned()
+        });
+        RecordedRequest {
+            verb,
+            method,
+            path,
+            query,
+            group,
+            version,
+            resource,
+            subresource,
+            namespace,
+            name,
+            content_type,
+            user_agent,
+            user,
+            status: self.status,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_request_is_unpacked_as_it_was() {
+        let texts = "verb method path query group version resource subresource namespace name type agent user";
+        let mut texts = texts.split(' ').map(String::from);
+        let mut next = || texts.next().unwrap();
+        let request = RecordedRequest {
+            verb: next(),
+            method: next(),
+            path: next(),
+            query: String::new(),
+            group: String::new(),
+            version: next(),
+            resource: next(),
+            subresource: next(),
+            namespace: next(),
+            name: "ä".into(),
+            content_type: next(),
+            user_agent: next(),
+            user: next(),
+            status: 201,
+        };
+        assert_eq!(Packed::new(&request).unpack(), request);
+    }
+}
