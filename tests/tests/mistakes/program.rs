@@ -107,7 +107,7 @@ pub(super) fn all() -> Vec<Mistake> {
             flag("adopt-from"),
         ),
         mistake(
-            "`adopt-from --yes=`: a flag without a value gets one.",
+            "`adopt-from --yes=true`: a flag without a value gets one.",
             flag("adopt-from manager --yes=true"),
         ),
         mistake(
@@ -123,7 +123,7 @@ pub(super) fn all() -> Vec<Mistake> {
             flag("adopt-from manager --finalizer =new"),
         ),
         mistake(
-            "`adopt-from --selector app in`: the selector has no values.",
+            "`adopt-from --selector app=a=b`: the selector does not parse.",
             flag("adopt-from manager --selector app=a=b"),
         ),
         mistake(

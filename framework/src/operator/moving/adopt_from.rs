@@ -129,54 +129,59 @@ impl AdoptFrom {
             let takeover = kinds.entry(reconciled.clone()).or_default();
             takeover.status |= written.writes_status;
         }
-        let declared: BTreeSet<&String> = self
-            .written
-            .iter()
-            .flat_map(|written| &written.finalizers)
-            .collect();
+        for (resource, exchanges) in self.exchanges()? {
+            kinds.entry(resource).or_default().exchanges = exchanges;
+        }
+        Ok(kinds)
+    }
+
+    /// The finalizers to replace, by kind.
+    fn exchanges(&self) -> Result<BTreeMap<ApiResource, Vec<Exchange>>, OperatorError> {
+        let mut declared = BTreeMap::<&ApiResource, BTreeSet<&String>>::new();
+        for written in &self.written {
+            let own = declared.entry(&written.reconciled).or_default();
+            own.extend(&written.finalizers);
+        }
+        declared.retain(|_, own| !own.is_empty());
+        let all: BTreeSet<&String> = declared.values().flatten().copied().collect();
+        let mut exchanges = BTreeMap::<ApiResource, Vec<Exchange>>::new();
         for FinalizerExchange { former, new } in &self.flags.finalizers {
-            if declared.contains(former) {
+            if all.contains(former) {
                 return Err(refused(format!(
                     "{former} is a finalizer of this operator already: leave out `--finalizer {former}`"
                 )));
             }
-            if declared.is_empty() {
+            if all.is_empty() {
                 return Err(refused(format!(
                     "no controller has a finalizer that can replace {former}: declare one by `Controller::finalizer`, or let \
                      `Controller::finalizer_retired` remove the former one"
                 )));
             }
-            if let Some(new) = new.as_ref().filter(|new| !declared.contains(new)) {
+            if let Some(new) = new.as_ref().filter(|new| !all.contains(new)) {
                 return Err(refused(format!(
                     "no controller declares the finalizer {new}: write one of {}",
-                    list(&declared)
+                    list(&all)
                 )));
             }
-            for written in self.written.iter().filter(|one| !one.finalizers.is_empty()) {
-                let own: BTreeSet<&String> = written.finalizers.iter().collect();
-                let new = match (new, own.len()) {
-                    (Some(new), _) if !own.contains(new) => continue,
-                    (Some(new), _) => new,
-                    (None, 1) => own.iter().next().copied().unwrap_or(former),
-                    (None, _) => {
+            for (resource, own) in &declared {
+                let new = match new {
+                    Some(new) if own.contains(new) => new,
+                    Some(_) => continue,
+                    None if own.len() > 1 => {
                         return Err(refused(format!(
                             "the controllers of {} have several finalizers: write `--finalizer {former}=NEW` with one of {}",
-                            written.reconciled.qualified_plural(),
-                            list(&own)
+                            resource.qualified_plural(),
+                            list(own)
                         )));
                     }
+                    None => own.first().copied().unwrap_or(former),
                 };
-                let exchanges = &mut kinds
-                    .entry(written.reconciled.clone())
-                    .or_default()
-                    .exchanges;
                 let exchange = (former.clone(), new.clone());
-                if !exchanges.contains(&exchange) {
-                    exchanges.push(exchange);
-                }
+                let all = exchanges.entry((*resource).clone()).or_default();
+                all.push(exchange);
             }
         }
-        Ok(kinds)
+        Ok(exchanges)
     }
 
     /// Refuses to work while the former operator does.
@@ -401,5 +406,50 @@ pub(super) fn unfinished(problems: Vec<String>) -> Result<(), OperatorError> {
     match problems.is_empty() {
         true => Ok(()),
         false => Err(OperatorError::Unfinished(problems)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    /// The exchanges if two controllers of one kind have a finalizer each.
+    fn exchanges(new: Option<&str>) -> Result<Vec<Exchange>, String> {
+        let resource = ApiResource::of::<ConfigMap>();
+        let controller = |finalizer: &str| WrittenKinds {
+            reconciled: resource.clone(),
+            writes_status: false,
+            finalizers: [finalizer.to_owned()].into(),
+            retired: BTreeSet::new(),
+            children: BTreeSet::new(),
+        };
+        let adopt_from = AdoptFrom {
+            operator: "new".into(),
+            namespaces: BTreeSet::new(),
+            written: vec![controller("example.com/a"), controller("example.com/b")],
+            flags: AdoptFlags {
+                manager: "manager".into(),
+                finalizers: vec![FinalizerExchange {
+                    former: "example.com/former".into(),
+                    new: new.map(str::to_owned),
+                }],
+                lease: None,
+                selector: None,
+                is_confirmed: false,
+            },
+        };
+        let mut found = adopt_from.exchanges().map_err(|error| error.to_string())?;
+        Ok(found.remove(&resource).unwrap_or_default())
+    }
+
+    #[test]
+    fn of_several_finalizers_of_a_kind_the_flag_names_the_new_one() {
+        let exchange = ("example.com/former".to_owned(), "example.com/b".to_owned());
+        assert_eq!(exchanges(Some("example.com/b")), Ok(vec![exchange]));
+        let expected = "cannot adopt: the controllers of configmaps have several finalizers: write `--finalizer example.com/former=NEW` \
+                        with one of example.com/a, example.com/b";
+        assert_eq!(exchanges(None), Err(expected.to_owned()));
     }
 }

@@ -60,8 +60,9 @@ pub(super) fn adopt_from(command: Command) -> Command {
         .arg(
             Arg::new(MANAGER)
                 .value_name("MANAGER")
+                .required(true)
                 .value_parser(parse_manager)
-                .help("The field manager of the other operator, such as `manager` (required)"),
+                .help("The field manager of the other operator, such as `manager`"),
         )
         .arg(
             Arg::new(FINALIZER)
