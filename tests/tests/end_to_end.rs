@@ -18,6 +18,7 @@ mod failures;
 mod gallery;
 mod metrics;
 mod mistakes;
+mod moving;
 mod ordered;
 mod own_parts;
 mod packages;

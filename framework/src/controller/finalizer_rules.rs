@@ -75,8 +75,14 @@ impl<K: Object> FinalizerRules<K> {
         }
     }
 
-    fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+    /// The declared finalizers, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.declared.iter().map(|one| &one.name)
+    }
+
+    /// The finalizers of a former version of the program.
+    pub(crate) fn retired_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.retired.iter()
     }
 
     /// Whether no finalizer is declared that an object may need.

@@ -128,6 +128,7 @@ mod tests;
 
 pub use action::Action;
 pub use applied_fields::APPLIED_ANNOTATION;
+pub(crate) use builder::WrittenKinds;
 pub use builder::{AccessUse, Cleanup, Controller, Reconciler};
 pub use caches::{IndexFunction, Lookup};
 pub use context::{Child, Context, Uncached};

@@ -8,8 +8,9 @@ use super::{
     monitoring::AlertsFormat,
     output::Output,
     settings::{
-        CHECK, Defaults, ElectionFlags, Environment, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT,
-        PROMETHEUS_RULE, ServingFlags, Settings, command, container_arguments, error, print,
+        AdoptFlags, CHECK, Defaults, ElectionFlags, Environment, FORCE, MetricsAddress,
+        OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES, command,
+        container_arguments, error, print,
     },
     version,
 };
@@ -58,6 +59,15 @@ pub(super) enum CommandAction {
     },
     /// Prints the dashboard.
     Dashboard { check: Option<PathBuf> },
+    /// Removes the operator's finalizers.
+    Uninstall(UninstallOptions),
+    /// Takes over the objects of another operator.
+    AdoptFrom {
+        kubeconfig: KubeconfigOptions,
+        flags: AdoptFlags,
+        /// How this operator runs.
+        roles: RolesOptions,
+    },
     /// Prints this text: the settings, the versions, or shell completions.
     Print(String),
     /// Runs a subcommand of the program's own.
@@ -78,6 +88,16 @@ pub(super) struct RolesOptions {
     pub(super) check: Option<PathBuf>,
     /// How the operator runs.
     pub(super) run: RunOptions,
+}
+
+/// What `uninstall` does.
+#[derive(Debug, PartialEq)]
+pub(super) struct UninstallOptions {
+    pub(super) kubeconfig: KubeconfigOptions,
+    /// How the operator ran.
+    pub(super) roles: RolesOptions,
+    pub(super) is_confirmed: bool,
+    pub(super) is_forced: bool,
 }
 
 /// What `manifests` prints.
@@ -149,6 +169,27 @@ impl CommandLine {
             },
             Some("dashboard") => CommandAction::Dashboard {
                 check: check(matches),
+            },
+            Some("uninstall") => CommandAction::Uninstall(UninstallOptions {
+                kubeconfig: kubeconfig(matches),
+                roles: RolesOptions {
+                    namespace: operator_namespace(name, matches),
+                    installs: false,
+                    check: None,
+                    run: options()?,
+                },
+                is_confirmed: matches.get_flag(YES),
+                is_forced: matches.get_flag(FORCE),
+            }),
+            Some("adopt-from") => CommandAction::AdoptFrom {
+                kubeconfig: kubeconfig(matches),
+                flags: AdoptFlags::read(name, matches)?,
+                roles: RolesOptions {
+                    namespace: format!("{name}-system"),
+                    installs: false,
+                    check: None,
+                    run: options()?,
+                },
             },
             Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
                 CommandAction::Own {

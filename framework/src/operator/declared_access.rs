@@ -1,17 +1,26 @@
-use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    marker::PhantomData,
+    sync::Arc,
+};
 
-use super::{Operator, OperatorError, registration::Registration};
+use super::{
+    Operator, OperatorError,
+    registration::{DeclaredController, Registration},
+};
 use crate::{
-    controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
+    controller::{Action, Cleanup, Context, Controller, Reconciler, Result, WrittenKinds},
     resource::{Access, ApiResource, Resource},
 };
 
 /// What a controller may do that `rbac` and `manifests` cannot learn from a reconciler.
 impl Operator {
-    /// Declares what `wire` declares in a reconciler that a function builds, for `rbac` and `manifests`. These commands do not
-    /// call the function. Only what the calls say about access counts, so sources and options can be left out.
+    /// Declares what `wire` declares in a reconciler that a function builds, for `rbac`, `manifests`, `uninstall` and
+    /// `adopt-from`. These commands do not call the function. Only what the calls say about access and finalizers counts, so
+    /// sources and options can be left out.
     ///
-    /// When the operator starts, both declarations are compared: it starts only if they need the same access.
+    /// When the operator starts, both declarations are compared: it starts only if they need the same access and have the same
+    /// finalizers.
     ///
     /// ```
     /// # use pilothouse::prelude::*;
@@ -30,8 +39,8 @@ impl Operator {
         mut self,
         wire: impl FnOnce(Controller<Declared<K>>) -> Controller<Declared<K>>,
     ) -> Self {
-        let needs = wire(Controller::new(Declared::new())).needs();
-        self.access.declare(ApiResource::of::<K>(), &needs);
+        let declared = DeclaredController::of(&wire(Controller::new(Declared::new())));
+        self.access.declare(ApiResource::of::<K>(), declared);
         self
     }
 
@@ -55,15 +64,26 @@ impl Operator {
 #[derive(Default)]
 pub(super) struct DeclaredAccess {
     /// What [`Operator::wiring`](super::Operator::wiring) declares, by kind.
-    wirings: BTreeMap<ApiResource, Access>,
+    wirings: BTreeMap<ApiResource, DeclaredController>,
     /// What [`Operator::access`](super::Operator::access) declares.
     more: Option<Access>,
 }
 
+/// What all controllers and the rest of the program declare.
+#[derive(Default)]
+pub(super) struct DeclaredControllers {
+    pub(super) access: Access,
+    pub(super) written: Vec<WrittenKinds>,
+    /// Whether the kind of a controller is known only when the operator starts.
+    pub(super) has_unknown_kind: bool,
+}
+
 impl DeclaredAccess {
-    pub(super) fn declare(&mut self, kind: ApiResource, needs: &Access) {
-        let declared = self.wirings.remove(&kind).unwrap_or_default();
-        self.wirings.insert(kind, declared.and_all(needs));
+    pub(super) fn declare(&mut self, kind: ApiResource, declared: DeclaredController) {
+        self.wirings
+            .entry(kind)
+            .and_modify(|others| others.merge(&declared))
+            .or_insert(declared);
     }
 
     pub(super) fn add(&mut self, more: Access) {
@@ -76,15 +96,18 @@ impl DeclaredAccess {
         self.more.clone().unwrap_or_default()
     }
 
-    /// The access of all controllers and of the rest of the program. No function that builds a reconciler is called.
+    /// What all controllers and the rest of the program declare. No function that builds a reconciler is called.
     ///
     /// # Errors
     /// [`OperatorError::Wiring`] if such a function stands alone: the access of its controller is not declared.
     pub(super) fn with_controllers(
         self,
         registered: Vec<Box<dyn Registration>>,
-    ) -> Result<Access, OperatorError> {
-        let mut all = self.more();
+    ) -> Result<DeclaredControllers, OperatorError> {
+        let mut all = DeclaredControllers {
+            access: self.more(),
+            ..DeclaredControllers::default()
+        };
         for one in registered {
             let kind = one.resource().cloned();
             let declared = match (one.declared(), &kind) {
@@ -102,7 +125,10 @@ impl DeclaredAccess {
                     }
                 },
                 // The access of a kind that nobody knows yet is part of `more`.
-                (None, None) if self.more.is_some() => Access::none(),
+                (None, None) if self.more.is_some() => {
+                    all.has_unknown_kind = true;
+                    continue;
+                }
                 (None, None) => {
                     let advice = "declare its access with `Operator::access`";
                     return Err(unknown(
@@ -111,7 +137,8 @@ impl DeclaredAccess {
                     ));
                 }
             };
-            all = all.and(declared);
+            all.access.extend(declared.access.iter().cloned());
+            all.written.push(declared.written);
         }
         Ok(all)
     }
@@ -120,7 +147,10 @@ impl DeclaredAccess {
     ///
     /// # Errors
     /// [`OperatorError::Wiring`] if it is not the same.
-    pub(super) fn check(&self, built: &BTreeMap<ApiResource, Access>) -> Result<(), OperatorError> {
+    pub(super) fn check(
+        &self,
+        built: &BTreeMap<ApiResource, DeclaredController>,
+    ) -> Result<(), OperatorError> {
         for (kind, declared) in &self.wirings {
             let name = kind.qualified_plural();
             let Some(needs) = built.get(kind) else {
@@ -128,8 +158,8 @@ impl DeclaredAccess {
                 return Err(wrong(name, advice.into()));
             };
             for (more, less, problem) in [
-                (needs, declared, "lacks"),
-                (declared, needs, "has too much:"),
+                (&needs.access, &declared.access, "lacks"),
+                (&declared.access, &needs.access, "has too much:"),
             ] {
                 let difference: Access = more
                     .iter()
@@ -144,9 +174,32 @@ impl DeclaredAccess {
                     return Err(wrong(name, advice));
                 }
             }
+            let (wire, wiring) = (finalizers(needs), finalizers(declared));
+            for (mut difference, problem) in [
+                (wire.difference(&wiring), "lacks"),
+                (wiring.difference(&wire), "has too much:"),
+            ] {
+                if let Some(finalizer) = difference.next() {
+                    let advice = format!(
+                        "`.wiring::<{}>(..)` {problem} the finalizer {finalizer}: declare there what `wire` declares",
+                        kind.kind
+                    );
+                    return Err(wrong(name, advice));
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// The finalizers that a controller adds or removes.
+fn finalizers(of: &DeclaredController) -> BTreeSet<&String> {
+    let WrittenKinds {
+        finalizers,
+        retired,
+        ..
+    } = &of.written;
+    finalizers.union(retired).collect()
 }
 
 fn unknown(kind: String, advice: String) -> OperatorError {

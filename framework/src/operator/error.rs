@@ -1,7 +1,7 @@
 use std::{io, path::PathBuf, process::ExitCode};
 
 use crate::{
-    client::{self, ConfigError},
+    client::{self, ConfigError, MappingError},
     controller,
     crd::{CrdError, InstallError},
     election::{EXIT_OVERDUE, ElectionError},
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Why an operator does not start, or stops by itself. Each text says what failed, why, and what to do. It is one line, except
-/// that of [`Refused`](Self::Refused).
+/// those of [`Refused`](Self::Refused) and [`Unfinished`](Self::Unfinished).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
@@ -211,6 +211,34 @@ pub enum OperatorError {
     /// A folder of `manifests --output` cannot be written or compared. The text names the file, the problem and what to do.
     #[error("{0}")]
     Folder(String),
+    /// A process of an operator works, and would undo what `uninstall` or `adopt-from` does. Nothing was changed, unless the text says
+    /// otherwise.
+    #[error("{what}: {advice}")]
+    #[non_exhaustive]
+    StillRuns {
+        /// What shows that it works.
+        what: String,
+        /// What to do.
+        advice: String,
+    },
+    /// `uninstall` found finalizers to remove, but nobody agreed to it.
+    #[error(
+        "nothing was removed: `{command}` removes the finalizers, with the other flags of this command"
+    )]
+    #[non_exhaustive]
+    NotConfirmed {
+        /// The command that does it.
+        command: String,
+    },
+    /// The flags of `adopt-from` do not fit the operator or the cluster.
+    #[error("cannot adopt: {0}")]
+    Adoption(String),
+    /// `uninstall` or `adopt-from` could not change some objects. The text has a line for each.
+    #[error("not all objects could be changed:\n  {}", .0.join("\n  "))]
+    Unfinished(Vec<String>),
+    /// It is not known which kinds the API server serves.
+    #[error("cannot find out what the API server serves: {0}")]
+    Discovery(MappingError),
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

@@ -108,6 +108,12 @@ impl Operator {
             CommandAction::Dashboard { check } => {
                 deliver(&self.dashboard_as_json()?, check.as_deref())
             }
+            CommandAction::Uninstall(options) => self.uninstall(options),
+            CommandAction::AdoptFrom {
+                kubeconfig,
+                flags,
+                roles,
+            } => self.adopt_from(kubeconfig, flags, roles),
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
                 kubeconfig,
@@ -136,12 +142,7 @@ impl Operator {
         kubeconfig: KubeconfigOptions,
         matches: &ArgMatches,
     ) -> Result<ExitCode, OperatorError> {
-        let setup = CommandSetup {
-            operator: self.name,
-            version: self.version,
-            metrics: self.metrics,
-            kubeconfig,
-        };
+        let setup = self.command_setup(kubeconfig);
         let mut subcommands = self.subcommands.into_iter();
         let Some(subcommand) = subcommands.find(|one| one.contains(&name)) else {
             // The command line has only subcommands of these types.
@@ -162,6 +163,39 @@ impl Operator {
                 None => Err(OperatorError::Interrupted { name }),
             }
         })
+    }
+
+    /// Connects, and runs a command of the framework until it ends or a signal comes.
+    pub(super) fn in_cluster<F: Future<Output = Result<(), OperatorError>>>(
+        setup: CommandSetup,
+        name: &str,
+        stopping: CancellationToken,
+        work: impl FnOnce(Client) -> F,
+    ) -> Result<ExitCode, OperatorError> {
+        logs::init(
+            Filter::default(),
+            LogFormat::Text,
+            None,
+            &LogHandle::default(),
+        );
+        supervised(stopping, |cancel| async move {
+            let work = async { work(setup.client().await?).await };
+            let done = cancel.run_until_cancelled(work).await;
+            done.unwrap_or_else(|| {
+                let name = name.to_owned();
+                Err(OperatorError::Interrupted { name })
+            })
+        })
+    }
+
+    /// What a subcommand gets that connects to a cluster.
+    pub(super) fn command_setup(&self, kubeconfig: KubeconfigOptions) -> CommandSetup {
+        CommandSetup {
+            operator: self.name.clone(),
+            version: self.version.clone(),
+            metrics: self.metrics.clone(),
+            kubeconfig,
+        }
     }
 
     /// Applies the settings, and sets up the log and the traces.

@@ -3,6 +3,8 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 
+use serde_json::Value;
+
 use super::{
     Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
 };
@@ -107,15 +109,20 @@ pub(super) struct ManifestsSource {
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
     changes: Vec<ManifestChange>,
-    roles: RolesSource,
+    pub(super) roles: RolesSource,
 }
 
 impl ManifestsSource {
     /// The output of the command `manifests` as one text.
     pub(super) fn to_yaml(&self) -> Result<String, OperatorError> {
+        printed::yaml(Ok(self.objects()?))
+    }
+
+    /// The objects of the command `manifests`.
+    pub(super) fn objects(&self) -> Result<Vec<Value>, OperatorError> {
         let installation = self.roles.installation.clone();
         let all = self.build(installation, &self.program, self.monitoring);
-        printed::yaml(all.to_json())
+        all.to_json().map_err(unwritten)
     }
 
     /// The files of a folder for Kustomize.

@@ -5,7 +5,8 @@
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
 //!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds), `rbac` (prints the least roles), `manifests` (prints all that the
-//!   operator needs in a cluster), `alerts` (prints the alerts for Prometheus), `dashboard` (prints a dashboard for Grafana) and `version`. In `dev` the
+//!   operator needs in a cluster), `alerts` (prints the alerts for Prometheus), `dashboard` (prints a dashboard for Grafana), `uninstall` (removes the operator's finalizers),
+//!   `adopt-from` (takes over the objects of another operator) and `version`. In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
 //!   give them. Workloads and their Pods run there, simulated.
 //!   [`Operator::main_with`] adds the program's own flags, and [`Operator::subcommands`] its own subcommands. Every flag is also an environment variable and a
@@ -64,6 +65,7 @@
 //! | `definition_check.rs` | what `crd` checks before it prints |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
+//! | `moving/` | the commands `uninstall` and `adopt-from` |
 //! | `version.rs` | the command `version` |
 //! | `output/` | folders of generated files |
 //! | `monitoring.rs` | the commands `alerts` and `dashboard` |
@@ -93,6 +95,7 @@ mod logs;
 mod main;
 mod manifests;
 mod monitoring;
+mod moving;
 mod operator;
 mod output;
 mod own_checks;

@@ -116,8 +116,8 @@ impl Operator {
     }
 
     /// Adds a controller whose reconciler needs a client, flags or metrics. The operator calls `build` when it starts.
-    /// A subcommand that only prints something does not call it; for the commands `rbac` and `manifests` declare with
-    /// [`wiring`](Self::wiring) what the reconciler's `wire` declares.
+    /// The framework's other subcommands do not call it; for the commands `rbac`, `manifests`, `uninstall` and `adopt-from`
+    /// declare with [`wiring`](Self::wiring) what the reconciler's `wire` declares.
     pub fn controller_with<R, F, B>(mut self, build: B) -> Self
     where
         R: Reconciler<Resource: Resource>,

@@ -1,5 +1,6 @@
 use super::{Operator, OperatorError, command_line::RolesOptions, leadership, printed};
 use crate::{
+    controller::WrittenKinds,
     crd,
     manifests::{Installation, InvalidName, Roles},
     resource::{Access, ApiResource},
@@ -30,7 +31,8 @@ impl Operator {
             .filter(|registered| registered.definition().is_some())
             .filter_map(|registered| registered.resource().cloned())
             .collect();
-        let mut access = self.access.with_controllers(self.registered)?;
+        let declared = self.access.with_controllers(self.registered)?;
+        let mut access = declared.access;
         if let Some(election) = &self.election {
             access = access.and(leadership::access(election, &installation.namespace));
         }
@@ -43,6 +45,8 @@ impl Operator {
             access,
             kinds,
             is_authorized,
+            written: declared.written,
+            has_unknown_kind: declared.has_unknown_kind,
         })
     }
 
@@ -76,6 +80,10 @@ pub(super) struct RolesSource {
     kinds: Vec<ApiResource>,
     /// Whether only authorized users can read the metrics.
     is_authorized: bool,
+    /// What the controllers write.
+    pub(super) written: Vec<WrittenKinds>,
+    /// Whether the kind of a controller is known only when the operator starts.
+    pub(super) has_unknown_kind: bool,
 }
 
 impl RolesSource {

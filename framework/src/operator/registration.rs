@@ -10,6 +10,7 @@ use super::{OperatorError, Setup};
 use crate::{
     controller::{
         AccessUse, Controller, ControllerStatus, Environment, Failure, Reconcilable, Reconciler,
+        WrittenKinds,
     },
     crd::{CrdError, CustomResourceDefinition},
     resource::{Access, ApiResource, RulePlace},
@@ -29,8 +30,8 @@ pub(super) trait Registration: Send {
     /// Where the CEL rules of the definition stand in the source.
     fn rule_places(&self) -> Vec<RulePlace>;
 
-    /// The access that the controller declares. `None` if a function builds the reconciler: this does not call it.
-    fn declared(self: Box<Self>) -> Option<Access>;
+    /// What the controller declares. `None` if a function builds the reconciler: this does not call it.
+    fn declared(self: Box<Self>) -> Option<DeclaredController>;
 
     /// Builds the reconciler and its controller.
     fn build(
@@ -39,10 +40,32 @@ pub(super) trait Registration: Send {
     ) -> BoxFuture<'static, Result<Built, OperatorError>>;
 }
 
+/// What a controller declares about its access, and about the objects that it writes.
+#[derive(Clone, Debug)]
+pub(super) struct DeclaredController {
+    pub(super) access: Access,
+    pub(super) written: WrittenKinds,
+}
+
+impl DeclaredController {
+    pub(super) fn of<R: Reconciler>(controller: &Controller<R>) -> Self {
+        Self {
+            access: controller.needs(),
+            written: controller.written_kinds(),
+        }
+    }
+
+    /// Adds what another controller of the same kind declares.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.access.extend(other.access.iter().cloned());
+        self.written.merge(&other.written);
+    }
+}
+
 /// A controller that is ready to run.
 pub(super) struct Built {
     pub(super) status: ControllerStatus,
-    pub(super) access: Access,
+    pub(super) declared: DeclaredController,
     pub(super) access_use: AccessUse,
     /// Whether a function has built the reconciler.
     pub(super) is_built: bool,
@@ -122,9 +145,9 @@ impl<R: Reconciler> Registration for Registered<R> {
         R::Resource::rule_places()
     }
 
-    fn declared(self: Box<Self>) -> Option<Access> {
+    fn declared(self: Box<Self>) -> Option<DeclaredController> {
         match self.source {
-            Source::Reconciler(controller) => Some(controller().needs()),
+            Source::Reconciler(controller) => Some(DeclaredController::of(&controller())),
             Source::Function(_) => None,
         }
     }
@@ -164,7 +187,7 @@ impl<R: Reconciler> Registration for Registered<R> {
                 })?;
             Ok(Built {
                 status: controller.status(),
-                access: controller.needs(),
+                declared: DeclaredController::of(&controller),
                 access_use: controller.access_use(),
                 is_built,
                 resource: controller.resource(),

@@ -18,7 +18,7 @@ use super::{
     leadership::{LeaderContext, Leadership},
     own_checks::{self, HealthEndpoint},
     readiness::Readiness,
-    registration::BuildContext,
+    registration::{BuildContext, DeclaredController},
     route,
     runnable::RunnableContext,
     shutdown_cause::ShutdownCause,
@@ -220,7 +220,7 @@ impl Running {
         };
         let mut controllers = Vec::new();
         let mut kinds = BTreeSet::new();
-        let mut needs_of_built = BTreeMap::<_, Access>::new();
+        let mut declared_by_built = BTreeMap::<_, DeclaredController>::new();
         for registered in operator.registered {
             let built = registered.build(context.clone()).await?;
             let mut others = running.readiness.controllers.iter();
@@ -230,16 +230,20 @@ impl Running {
             }
             running.readiness.controllers.push(built.status.clone());
             if built.is_built {
-                let needs = needs_of_built.entry(built.resource.clone()).or_default();
-                needs.extend(built.access.iter().cloned());
+                declared_by_built
+                    .entry(built.resource.clone())
+                    .and_modify(|others| others.merge(&built.declared))
+                    .or_insert_with(|| built.declared.clone());
             }
-            running.access.push((built.access, built.access_use));
+            running
+                .access
+                .push((built.declared.access, built.access_use));
             let reconciled = &mut running.readiness.own_kinds.reconciled;
             reconciled.insert(built.resource.qualified_plural());
             kinds.extend(built.wired);
             controllers.push((built.status, built.work));
         }
-        operator.access.check(&needs_of_built)?;
+        operator.access.check(&declared_by_built)?;
         running.kinds = kinds.iter().cloned().collect();
         running.readiness.add_checks(&running.ready, kinds);
         // This is the only call of `set`.

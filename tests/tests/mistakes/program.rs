@@ -36,6 +36,11 @@ pub(super) fn all() -> Vec<Mistake> {
         )
     };
     let kubeconfig = |text| seen("run --kubeconfig config", &[], &[("config", text)]);
+    let moving = |line: &str| {
+        let text = "current-context: dev\nclusters: [{name: dev, cluster: {server: 'https://127.0.0.1:1'}}]\n\
+                    contexts: [{name: dev, context: {cluster: dev}}]\n";
+        seen(line, &[("KUBECONFIG", "config")], &[("config", text)])
+    };
     vec![
         mistake(
             "`--namespac web`: a flag is misspelled.",
@@ -97,5 +102,33 @@ pub(super) fn all() -> Vec<Mistake> {
             ),
         ),
         mistake("There is neither a kubeconfig nor a pod.", flag("run")),
+        mistake(
+            "`adopt-from`: the field manager is missing.",
+            flag("adopt-from"),
+        ),
+        mistake(
+            "`adopt-from --yes=true`: a flag without a value gets one.",
+            flag("adopt-from manager --yes=true"),
+        ),
+        mistake(
+            "`adopt-from stubborn`: the field manager is that of the operator itself.",
+            flag("adopt-from stubborn"),
+        ),
+        mistake(
+            "`adopt-from --lease Old`: the name of a Lease has capital letters.",
+            flag("adopt-from manager --lease Old"),
+        ),
+        mistake(
+            "`adopt-from --finalizer =new`: the former finalizer is missing.",
+            flag("adopt-from manager --finalizer =new"),
+        ),
+        mistake(
+            "`adopt-from --selector app=a=b`: the selector does not parse.",
+            flag("adopt-from manager --selector app=a=b"),
+        ),
+        mistake(
+            "`adopt-from --finalizer`: the operator has no finalizer that can replace the former one.",
+            moving("adopt-from manager --finalizer example.com/old"),
+        ),
     ]
 }

@@ -10,7 +10,7 @@ use crate::{
     },
     crd::{CrdError, CustomResourceDefinition},
     events::Recorder,
-    resource::{Access, AccessRule, Resource},
+    resource::{Access, AccessRule, ApiResource, Resource},
 };
 
 /// What a controller may do. Its [`Context`](crate::controller::Context) refuses every other request.
@@ -23,7 +23,8 @@ impl<R: Reconciler> Controller<R> {
 
     /// The controller creates and changes objects of kind `C` that no reconciled object owns. They are not cached unless
     /// [`reads`](Self::reads), [`watches`](Self::watches) or [`owns`](Self::owns) declares the kind.
-    pub fn writes<C: Resource>(self) -> Self {
+    pub fn writes<C: Resource>(mut self) -> Self {
+        self.written.insert(ApiResource::of::<C>());
         self.access(AccessRule::of::<C>(["get", "create", "update", "patch"]))
     }
 

@@ -1,4 +1,4 @@
-use std::{any::TypeId, fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{any::TypeId, collections::BTreeSet, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use futures_core::Stream;
 
@@ -88,6 +88,8 @@ pub struct Controller<R: Reconciler> {
     pub(crate) access_use: AccessUse,
     pub(crate) children: Children<R::Resource>,
     pub(crate) cleanup: Option<CleanUp<R::Resource>>,
+    /// The kinds that it writes without owning their objects.
+    pub(super) written: BTreeSet<ApiResource>,
     /// The first kind that is declared as owned and that the reconciled kind cannot own.
     cannot_own: Option<ApiResource>,
 }
@@ -149,6 +151,7 @@ impl<R: Reconciler> Controller<R> {
             access_use: AccessUse::default(),
             children: Children::default(),
             cleanup: None,
+            written: BTreeSet::new(),
             cannot_own: None,
         };
         reconciler.wire(bare)

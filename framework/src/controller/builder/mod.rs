@@ -8,6 +8,7 @@
 //! | `finalizers.rs` | [`Controller::finalizer`] and the other methods about finalizers |
 //! | `indexes.rs` | [`Controller::index`] and the other methods about indexes |
 //! | `access.rs` | [`Controller::needs`] and the other methods about permissions, and [`AccessUse`] |
+//! | `written_kinds.rs` | [`WrittenKinds`]: the kinds of objects that a controller writes |
 //!
 //! [`Controller::run`] stands in `worker/start.rs`, because it uses everything else.
 
@@ -17,8 +18,10 @@ mod controller;
 mod finalizers;
 mod indexes;
 mod reconciler;
+mod written_kinds;
 
 pub use access::AccessUse;
 pub use cleanup::Cleanup;
 pub use controller::Controller;
 pub use reconciler::Reconciler;
+pub(crate) use written_kinds::WrittenKinds;

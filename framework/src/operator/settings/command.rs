@@ -9,7 +9,7 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    Defaults, election, manifests,
+    Defaults, election, manifests, moving,
     serving::{self, ENDPOINTS, parse_metrics_address},
 };
 use crate::operator::{logs, version};
@@ -115,6 +115,8 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     let dashboard = Command::new("dashboard")
         .about("Print a dashboard for Grafana as JSON")
         .arg(check());
+    let uninstall = moving::uninstall(connected(name, defaults, "uninstall"), name);
+    let adopt_from = moving::adopt_from(connected(name, defaults, "adopt-from"));
     let completions = Command::new("completions")
         .about(format!(
             "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
@@ -146,6 +148,8 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .subcommand(manifests)
         .subcommand(alerts)
         .subcommand(dashboard)
+        .subcommand(uninstall)
+        .subcommand(adopt_from)
         .subcommand(completions)
         .subcommand(
             Command::new("version")
@@ -190,8 +194,23 @@ fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
         .arg(check())
 }
 
+/// A command that connects to a cluster in which the operator ran with some settings. It takes none from elsewhere. Flags that make
+/// no difference are hidden, so that a line of `run` can be used.
+fn connected(name: &str, defaults: &Defaults, command: &'static str) -> Command {
+    let elects = defaults.elects.unwrap_or(true);
+    let command = Command::new(command).args(cluster());
+    settings(command, name, defaults, METRICS_ADDRESS, elects)
+        .mut_args(
+            |arg| match moving::SETTINGS.contains(&arg.get_id().as_str()) {
+                true => arg,
+                false => arg.hide(true),
+            },
+        )
+        .after_help(SETTINGS_OF_RUN)
+}
+
 /// The flag for the namespace of the objects that are printed.
-fn operator_namespace(name: &str) -> Arg {
+pub(super) fn operator_namespace(name: &str) -> Arg {
     Arg::new(OPERATOR_NAMESPACE)
         .long(OPERATOR_NAMESPACE)
         .value_name("NAME")

@@ -12,6 +12,7 @@
 //! | `defaults.rs` | [`Defaults`]: the program's own options |
 //! | `election.rs`, `serving.rs` | the flags for the election, and for metrics and health |
 //! | `manifests.rs` | the flags of `manifests`, and the arguments of the operator's container |
+//! | `moving.rs` | the flags of `uninstall` and `adopt-from` |
 //! | `resolve.rs` | [`Settings`]: combines flags, environment and file |
 //! | `setting.rs` | one setting: its arguments, and whether it is a secret |
 //! | `variables.rs`, `file.rs` | the environment variables, and [`SettingsFile`] |
@@ -23,6 +24,7 @@ mod defaults;
 mod election;
 mod file;
 mod manifests;
+mod moving;
 mod origin;
 mod print;
 mod resolve;
@@ -39,6 +41,7 @@ pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
 pub(super) use manifests::{OUTPUT, PROMETHEUS_RULE, container_arguments};
+pub(super) use moving::{AdoptFlags, FORCE, YES};
 pub(super) use origin::Origin;
 pub(super) use print::print;
 pub(super) use resolve::Settings;

@@ -518,7 +518,12 @@ fn arguments_after_two_dashes_are_not_changed() {
 
 #[test]
 fn help_shows_defaults_and_variables() {
-    for (name, line) in [("help", "--help"), ("help_dev", "dev --help")] {
+    for (name, line) in [
+        ("help", "--help"),
+        ("help_dev", "dev --help"),
+        ("help_uninstall", "uninstall --help"),
+        ("help_adopt_from", "adopt-from --help"),
+    ] {
         insta::assert_snapshot!(name, Start::of(line, &[], "").parse().unwrap_err());
     }
     command::<Own>("web-site", &Defaults::default()).debug_assert();

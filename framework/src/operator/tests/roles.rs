@@ -100,6 +100,14 @@ async fn an_operator_whose_declared_wiring_differs_from_wire_does_not_start() {
             "the access of the controller of configmaps: `.wiring::<ConfigMap>(..)` has too much: secrets: delete: declare there what `wire` declares",
         ),
         (
+            built().wiring::<ConfigMap>(|controller| {
+                let patch = AccessRule::of::<ConfigMap>(["patch"]);
+                controller.owns::<Secret>().access(patch)
+            }),
+            "the access of the controller of configmaps: `.wiring::<ConfigMap>(..)` lacks the finalizer example.com/mirror: declare there what \
+             `wire` declares",
+        ),
+        (
             Operator::new("mirror")
                 .controller(Mirror)
                 .wiring::<ConfigMap>(|controller| controller),

@@ -1,0 +1,175 @@
+use serde_json::{Value, json};
+
+use super::{Report, adopt_from::LeaseName};
+use crate::{
+    client::{Api, Client, KubeconfigOptions, RestMapper},
+    operator::OperatorError,
+    resource::{ApiResource, Object, PartialObject},
+};
+
+/// Finds what is left of an operator in the cluster, and prints the commands that remove it.
+pub(super) struct Remains<'a> {
+    pub(super) client: &'a Client,
+    pub(super) kubeconfig: &'a KubeconfigOptions,
+    pub(super) operator_namespace: &'a str,
+    pub(super) lease: Option<&'a LeaseName>,
+}
+
+/// Objects that one command deletes.
+#[derive(Debug, PartialEq, Eq)]
+struct Deletion {
+    /// The order of the commands.
+    rank: Rank,
+    /// Plural and group.
+    kind: String,
+    namespace: Option<String>,
+    names: Vec<String>,
+}
+
+/// First the pods, so that nothing comes back. Last the definitions, because the objects go with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Deployment,
+    Other,
+    Namespace,
+    Definition,
+}
+
+impl Remains<'_> {
+    /// Prints the commands for those of the `printed` objects that exist.
+    pub(super) async fn report(
+        &self,
+        mut printed: Vec<Value>,
+        report: &mut Report<'_>,
+    ) -> Result<(), OperatorError> {
+        // An object goes before those that it needs.
+        printed.reverse();
+        printed.extend(self.lease());
+        let mapper = RestMapper::new(self.client);
+        let mut deletions = Vec::<Deletion>::new();
+        for object in &printed {
+            let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+            let (version, kind) = (text("/apiVersion"), text("/kind"));
+            let served = mapper
+                .kind(version.unwrap_or_default(), kind.unwrap_or_default())
+                .await;
+            let resource = match served {
+                Ok(served) => served.resource.clone(),
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(OperatorError::Discovery(error)),
+            };
+            let name = text("/metadata/name").unwrap_or_default();
+            let namespace = text("/metadata/namespace").filter(|_| resource.namespaced);
+            if !self.exists(&resource, namespace, name).await? {
+                continue;
+            }
+            let kind = resource.qualified_plural();
+            let namespace = namespace.map(str::to_owned);
+            let same = deletions
+                .iter_mut()
+                .find(|one| one.kind == kind && one.namespace == namespace);
+            match same {
+                Some(same) => same.names.push(name.to_owned()),
+                None => deletions.push(Deletion {
+                    rank: rank(&resource),
+                    kind,
+                    namespace,
+                    names: vec![name.to_owned()],
+                }),
+            }
+        }
+        deletions.sort_by_key(|one| one.rank);
+        if deletions.is_empty() {
+            return report.line("Nothing else of the operator is left.");
+        }
+        report.line("\nThese commands remove the rest, in this order:\n")?;
+        for deletion in &deletions {
+            match deletion.rank {
+                Rank::Deployment | Rank::Other => {}
+                Rank::Namespace => report.line("# This deletes everything in the namespace.")?,
+                Rank::Definition => {
+                    report.line("# Deleting a definition deletes all objects of its kind.")?;
+                }
+            }
+            report.line(self.command(deletion))?;
+        }
+        Ok(())
+    }
+
+    /// The Lease of the operator, which no command prints.
+    fn lease(&self) -> Option<Value> {
+        let LeaseName { namespace, name } = self.lease?;
+        Some(json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace.as_deref().unwrap_or(self.operator_namespace)},
+        }))
+    }
+
+    /// Whether the object exists. If this person may not know, it counts as existing.
+    async fn exists(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<bool, OperatorError> {
+        let api = Api::<PartialObject>::of(self.client, resource.clone(), namespace);
+        match api.get_opt(name).await {
+            Ok(found) => Ok(found.is_some_and(|found| !found.is_deleting())),
+            Err(error) if error.is_forbidden() => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn command(&self, deletion: &Deletion) -> String {
+        let mut command = vec!["kubectl".to_owned()];
+        if let Some(path) = &self.kubeconfig.path {
+            command.push(format!("--kubeconfig {}", quoted(&path.to_string_lossy())));
+        }
+        if let Some(context) = &self.kubeconfig.context {
+            command.push(format!("--context {}", quoted(context)));
+        }
+        command.push(format!("delete {}", deletion.kind));
+        command.extend(deletion.names.iter().map(|name| quoted(name)));
+        if let Some(namespace) = &deletion.namespace {
+            command.push(format!("--namespace {namespace}"));
+        }
+        command.join(" ")
+    }
+}
+
+/// A word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+fn rank(resource: &ApiResource) -> Rank {
+    match (&*resource.group, &*resource.plural) {
+        ("apps", "deployments") => Rank::Deployment,
+        ("", "namespaces") => Rank::Namespace,
+        ("apiextensions.k8s.io", "customresourcedefinitions") => Rank::Definition,
+        _ => Rank::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_command_is_quoted_if_a_shell_would_read_it_otherwise() {
+        for (word, expected) in [
+            ("website", "website"),
+            ("/home/ann/.kube/config", "/home/ann/.kube/config"),
+            ("website:view", "'website:view'"),
+            ("my cluster", "'my cluster'"),
+            ("ann's", "'ann'\\''s'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

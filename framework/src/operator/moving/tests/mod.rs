@@ -1,0 +1,5 @@
+//! Both commands on the sandbox's API server.
+
+mod adopting;
+mod uninstalling;
+mod world;

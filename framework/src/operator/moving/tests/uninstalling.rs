@@ -1,0 +1,272 @@
+use std::time::Duration;
+
+use pilothouse_sandbox::RequestMatcher;
+use serde_json::json;
+
+use super::world::{FINALIZER, World};
+use crate::operator::moving::uninstall::Consent;
+
+const OTHER: &str = "example.com/other";
+
+fn namespace(name: &str) -> serde_json::Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+fn deployment(replicas: i32) -> serde_json::Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "notes", "namespace": "notes-system"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "notes"}},
+            "template": {
+                "metadata": {"labels": {"app": "notes"}},
+                "spec": {"containers": [{"name": "operator", "image": "notes"}]},
+            },
+        },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_removes_only_the_finalizers_of_the_operator() {
+    let world = World::start().await;
+    world
+        .note("kept", &["example.com/first", FINALIZER, OTHER])
+        .await;
+    world.note("deleted", &[FINALIZER]).await;
+    world.note("foreign", &[OTHER]).await;
+    world.delete("deleted").await;
+    let printed = world.command("uninstall --yes").await.printed();
+    assert_eq!(world.finalizers("kept").await, ["example.com/first", OTHER]);
+    assert_eq!(world.finalizers("foreign").await, [OTHER]);
+    assert!(world.notes().get_opt("deleted").await.unwrap().is_none());
+    let table = "\
+KIND                    OBJECT           FINALIZERS
+notes.demo.example.com  default/deleted  example.com/note
+notes.demo.example.com  default/kept     example.com/note
+";
+    assert!(printed.starts_with(table), "{printed}");
+    assert!(printed.contains("Changed objects: 2"), "{printed}");
+    let again = world.command("uninstall").await.printed();
+    assert!(
+        again.starts_with("No object has a finalizer of notes.\n"),
+        "{again}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_removes_nothing_without_consent() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    let error = world.command("uninstall").await.error();
+    assert_eq!(
+        error,
+        "nothing was removed: `notes uninstall --yes` removes the finalizers, with the other flags of this command"
+    );
+    let answer = |text: &'static str| Consent::Asked(Box::new(move || Ok(text.to_owned())));
+    world.command_with("uninstall", answer("y\n")).await.error();
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    let agreed = world.command_with("uninstall", answer("yes\n")).await;
+    let printed = agreed.printed();
+    assert!(
+        printed.contains("Remove these finalizers? Type `yes`:"),
+        "{printed}"
+    );
+    assert!(world.finalizers("a").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_is_limited_to_the_given_namespaces() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    let printed = world
+        .command("uninstall --yes --namespace elsewhere")
+        .await
+        .printed();
+    assert!(
+        printed.starts_with("No object has a finalizer"),
+        "{printed}"
+    );
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_is_refused_while_the_operator_runs() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    world.create(namespace("notes-system")).await;
+    world.create(deployment(2)).await;
+    let error = world.command("uninstall --yes").await.error();
+    assert_eq!(
+        error,
+        "the Deployment notes-system/notes has pods: they would add the finalizers again: stop them with `kubectl scale deployment \
+         notes --namespace notes-system --replicas 0`, or use --force"
+    );
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    world.command("uninstall --yes --force").await.printed();
+    assert!(world.finalizers("a").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_is_refused_while_a_process_renews_the_lease() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    for (flags, namespace, name) in [
+        ("", "default", "notes"),
+        ("--operator-namespace ops", "ops", "notes"),
+        ("--lease-namespace ops --lease-name other", "ops", "other"),
+    ] {
+        if namespace == "ops" {
+            // The namespace may exist already.
+            let api =
+                crate::client::Api::<k8s_openapi::api::core::v1::Namespace>::all(&world.client);
+            if api.get_opt("ops").await.unwrap().is_none() {
+                world.create(self::namespace("ops")).await;
+            }
+        }
+        world
+            .lease(namespace, name, "pod-1", Duration::from_secs(5))
+            .await;
+        let error = world
+            .command(&format!("uninstall --yes {flags}"))
+            .await
+            .error();
+        assert_eq!(
+            error,
+            format!(
+                "pod-1 holds the Lease {namespace}/{name}: it would add the finalizers again: stop the operator, or use --force"
+            )
+        );
+        world.lease(namespace, name, "", Duration::ZERO).await;
+    }
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    world.command("uninstall --yes").await.printed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_looks_expired_is_watched_before_it_counts_as_free() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    let hour = Duration::from_secs(3600);
+    world.lease("default", "notes", "pod-1", hour).await;
+    // The clock of this machine is an hour ahead, and the holder renews.
+    let renewal = async {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        let ago = hour - Duration::from_secs(8);
+        world.lease("default", "notes", "pod-1", ago).await;
+    };
+    let (outcome, ()) = tokio::join!(world.command("uninstall --yes"), renewal);
+    let error = outcome.error();
+    assert!(
+        error.starts_with("pod-1 holds the Lease default/notes: "),
+        "{error}"
+    );
+    let printed = world.command("uninstall --yes").await.printed();
+    assert!(
+        printed.contains("has expired: watching it for 15s"),
+        "{printed}"
+    );
+    assert!(world.finalizers("a").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_resolved_on_the_newest_object_and_new_objects_are_found() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER, OTHER]).await;
+    let patch = RequestMatcher::any().verb("patch").user_agent("command");
+    let faults = world.sandbox.faults();
+    faults.delay_requests(patch, Duration::from_secs(5), 1);
+    let others = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let finalizers =
+            json!({"metadata": {"finalizers": [OTHER, FINALIZER, "example.com/third"]}});
+        world
+            .update(&world.notes(), "a", "someone", finalizers)
+            .await;
+        world.note("late", &[FINALIZER]).await;
+    };
+    let (outcome, ()) = tokio::join!(world.command("uninstall --yes"), others);
+    let printed = outcome.printed();
+    assert_eq!(world.finalizers("a").await, [OTHER, "example.com/third"]);
+    assert!(world.finalizers("late").await.is_empty());
+    assert!(printed.contains("Changed objects: 2"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_installed_is_skipped() {
+    let world = World::empty();
+    let printed = world.command("uninstall").await.printed();
+    assert_eq!(
+        printed,
+        "The cluster does not serve notes.demo.example.com/v1: skipped.\nNo object has a finalizer of notes.\nNothing else of the \
+         operator is left.\n"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_list_names_the_verb_and_the_resource() {
+    let world = World::start().await;
+    let list = RequestMatcher::any().verb("list").user_agent("command");
+    let forbidden = pilothouse_sandbox::Answer::status(403, "Forbidden");
+    world.sandbox.faults().answer(list, forbidden, 1);
+    let error = world.command("uninstall --yes").await.error();
+    assert!(
+        error.starts_with("list notes.demo.example.com in all namespaces: "),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_changed_does_not_keep_the_others_from_being_changed() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    world.note("b", &[FINALIZER]).await;
+    let patch = RequestMatcher::any()
+        .verb("patch")
+        .name("a")
+        .user_agent("command");
+    let refused = pilothouse_sandbox::Answer::status(422, "Invalid");
+    world.sandbox.faults().answer(patch, refused, 1);
+    let error = world.command("uninstall --yes").await.error();
+    assert!(
+        error.starts_with(
+            "not all objects could be changed:\n  Note default/a: patch Note default/a: "
+        ),
+        "{error}"
+    );
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    assert!(world.finalizers("b").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_prints_the_commands_that_remove_what_is_left() {
+    let world = World::start().await;
+    world.create(namespace("notes-system")).await;
+    world.create(deployment(0)).await;
+    world
+        .lease("notes-system", "notes", "", Duration::ZERO)
+        .await;
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "notes", "namespace": "notes-system"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "notes"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "notes-view"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "unrelated"}}),
+    ] {
+        world.create(object).await;
+    }
+    let printed = world.command("uninstall --context blue").await.printed();
+    let expected = "
+These commands remove the rest, in this order:
+
+kubectl --context blue delete deployments.apps notes --namespace notes-system
+kubectl --context blue delete clusterroles.rbac.authorization.k8s.io notes-view notes
+kubectl --context blue delete serviceaccounts notes --namespace notes-system
+kubectl --context blue delete leases.coordination.k8s.io notes --namespace notes-system
+# This deletes everything in the namespace.
+kubectl --context blue delete namespaces notes-system
+# Deleting a definition deletes all objects of its kind.
+kubectl --context blue delete customresourcedefinitions.apiextensions.k8s.io notes.demo.example.com
+";
+    let rest = printed.strip_prefix("No object has a finalizer of notes.\n");
+    assert_eq!(rest, Some(expected));
+}

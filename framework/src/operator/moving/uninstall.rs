@@ -1,0 +1,292 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use serde_json::{Value, json};
+
+use super::{
+    Report,
+    adopt_from::{ATTEMPTS, LeaseName, unfinished},
+    lease_holder::{LeaseHolder, lease_holder},
+    objects,
+    remains::Remains,
+};
+use crate::{
+    client::{Api, Client, Error, KubeconfigOptions, Patch, PatchParams},
+    controller::WrittenKinds,
+    operator::OperatorError,
+    resource::{ApiResource, Object, ObjectMeta, PartialObject},
+};
+
+/// How often the objects are listed, for those that get a finalizer meanwhile.
+const ROUNDS: usize = 3;
+
+/// Removes the finalizers of an operator, and says how to remove the rest.
+pub(super) struct Uninstall {
+    pub(super) operator: String,
+    pub(super) namespaces: BTreeSet<String>,
+    /// What the controllers of the operator write.
+    pub(super) written: Vec<WrittenKinds>,
+    /// The namespace of the operator's pods.
+    pub(super) operator_namespace: String,
+    /// The Lease of the operator, if it elects a leader.
+    pub(super) lease: Option<LeaseName>,
+    /// Whether to work although the operator runs.
+    pub(super) is_forced: bool,
+    /// The objects that `manifests` prints.
+    pub(super) printed: Vec<Value>,
+    /// The cluster of the `kubectl` commands.
+    pub(super) kubeconfig: KubeconfigOptions,
+}
+
+/// Who agrees to the removal of finalizers.
+pub(super) enum Consent {
+    /// The flag `--yes`.
+    Given,
+    /// A person at a terminal. The function reads a line.
+    Asked(Box<dyn FnOnce() -> io::Result<String> + Send>),
+    /// Nobody can be asked.
+    Missing,
+}
+
+/// The finalizers of the operator's controllers, by kind.
+type Finalizers = BTreeMap<ApiResource, BTreeSet<String>>;
+
+/// An object with finalizers of this operator.
+type Found = (ApiResource, PartialObject);
+
+impl Uninstall {
+    /// # Errors
+    /// [`OperatorError::StillRuns`] if the operator runs, [`OperatorError::NotConfirmed`] if nobody agreed,
+    /// [`OperatorError::Unfinished`] if some objects could not be changed. The error of a request that failed.
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        consent: Consent,
+        report: &mut Report<'_>,
+    ) -> Result<(), OperatorError> {
+        let finalizers = self.finalizers();
+        let (found, not_served) = self.find(client, &finalizers).await?;
+        for resource in &not_served {
+            report.not_served(resource)?;
+        }
+        if found.is_empty() {
+            report.line(format!("No object has a finalizer of {}.", self.operator))?;
+        } else {
+            let mut rows = vec![["KIND", "OBJECT", "FINALIZERS"].map(str::to_owned)];
+            for (resource, object) in &found {
+                let ours = ours(&finalizers[resource], &object.metadata).join(", ");
+                rows.push([resource.qualified_plural(), object.key().to_string(), ours]);
+            }
+            report.table(&rows)?;
+            if !self.is_forced {
+                self.check_stopped(client, report).await?;
+            }
+            self.confirm(consent, report).await?;
+            self.remove_all(client, &finalizers, found, report).await?;
+        }
+        let remains = Remains {
+            client,
+            kubeconfig: &self.kubeconfig,
+            operator_namespace: &self.operator_namespace,
+            lease: self.lease.as_ref(),
+        };
+        remains.report(self.printed, report).await
+    }
+
+    fn finalizers(&self) -> Finalizers {
+        let mut finalizers = Finalizers::new();
+        for written in &self.written {
+            let names = written.finalizers.union(&written.retired).cloned();
+            let all = finalizers.entry(written.reconciled.clone()).or_default();
+            all.extend(names);
+        }
+        finalizers.retain(|_, names| !names.is_empty());
+        finalizers
+    }
+
+    /// The objects with finalizers of this operator, and the kinds that the cluster does not serve.
+    async fn find(
+        &self,
+        client: &Client,
+        finalizers: &Finalizers,
+    ) -> Result<(Vec<Found>, Vec<ApiResource>), OperatorError> {
+        let (mut found, mut not_served) = (Vec::new(), Vec::new());
+        for (resource, names) in finalizers {
+            match objects::list(client, resource, &self.namespaces).await? {
+                None => not_served.push(resource.clone()),
+                Some(all) => {
+                    let has = all
+                        .into_iter()
+                        .filter(|object| !ours(names, &object.metadata).is_empty());
+                    found.extend(has.map(|object| (resource.clone(), object)));
+                }
+            }
+        }
+        Ok((found, not_served))
+    }
+
+    /// Refuses to work while a process of the operator does: it would add the finalizers again.
+    async fn check_stopped(
+        &self,
+        client: &Client,
+        report: &mut Report<'_>,
+    ) -> Result<(), OperatorError> {
+        let (namespace, name) = (&*self.operator_namespace, &*self.operator);
+        let deployments = Api::<Deployment>::namespaced(client, namespace);
+        let deployment = deployments.get_opt(name).await?;
+        let has_pods = deployment.is_some_and(|deployment| {
+            let present = deployment.status.and_then(|status| status.replicas);
+            deployment.spec.replicas != Some(0) || present.is_some_and(|present| present > 0)
+        });
+        if has_pods {
+            return Err(OperatorError::StillRuns {
+                what: format!("the Deployment {namespace}/{name} has pods"),
+                advice: format!(
+                    "they would add the finalizers again: stop them with `kubectl scale deployment {name} --namespace {namespace} \
+                     --replicas 0`, or use --force"
+                ),
+            });
+        }
+        for (namespace, name) in self.leases(client) {
+            let holder = lease_holder(client, namespace, name, report).await?;
+            if let LeaseHolder::Process(holder) = holder {
+                return Err(OperatorError::StillRuns {
+                    what: format!("{holder} holds the Lease {namespace}/{name}"),
+                    advice: "it would add the finalizers again: stop the operator, or use --force"
+                        .into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the Lease may be: where `manifests` lets the pods run, or where `run` puts it outside of a cluster.
+    fn leases<'a>(&'a self, client: &'a Client) -> Vec<(&'a str, &'a str)> {
+        let Some(LeaseName { namespace, name }) = &self.lease else {
+            return Vec::new();
+        };
+        let default = [&*self.operator_namespace, client.default_namespace()];
+        let given = namespace.as_deref();
+        let mut namespaces = given.map_or(default.to_vec(), |namespace| vec![namespace]);
+        namespaces.dedup();
+        namespaces
+            .into_iter()
+            .map(|namespace| (namespace, &**name))
+            .collect()
+    }
+
+    async fn confirm(
+        &self,
+        consent: Consent,
+        report: &mut Report<'_>,
+    ) -> Result<(), OperatorError> {
+        report.line(
+            "\nNo cleanup runs for these objects any more: what they stand for outside of the cluster stays, and so do their \
+             detached children.",
+        )?;
+        let agrees = match consent {
+            Consent::Given => true,
+            Consent::Missing => false,
+            Consent::Asked(read) => {
+                report.line("Remove these finalizers? Type `yes`:")?;
+                // It blocks its thread until the line is there.
+                let line = tokio::task::spawn_blocking(read).await;
+                let line = line.map_err(io::Error::other).flatten();
+                line.map_err(OperatorError::System)?.trim() == "yes"
+            }
+        };
+        match agrees {
+            true => Ok(()),
+            false => Err(OperatorError::NotConfirmed {
+                command: format!("{} uninstall --yes", self.operator),
+            }),
+        }
+    }
+
+    async fn remove_all(
+        &self,
+        client: &Client,
+        finalizers: &Finalizers,
+        mut found: Vec<Found>,
+        report: &mut Report<'_>,
+    ) -> Result<(), OperatorError> {
+        let (mut problems, mut failed) = (Vec::new(), BTreeSet::new());
+        let mut changed = 0;
+        for _ in 0..ROUNDS {
+            for (resource, object) in found {
+                let place = (resource.clone(), object.key().to_string());
+                match self
+                    .remove(client, &resource, &finalizers[&resource], object)
+                    .await
+                {
+                    Ok(true) => changed += 1,
+                    Ok(false) => {}
+                    Err(error) => {
+                        problems.push(format!("{} {}: {error}", resource.kind, place.1));
+                        failed.insert(place);
+                    }
+                }
+            }
+            (found, _) = self.find(client, finalizers).await?;
+            found.retain(|(resource, object)| {
+                !failed.contains(&(resource.clone(), object.key().to_string()))
+            });
+            if found.is_empty() {
+                break;
+            }
+        }
+        report.line(format!("\nChanged objects: {changed}"))?;
+        if let Some((resource, object)) = found.first() {
+            return Err(OperatorError::StillRuns {
+                what: format!("{} {} got a finalizer again", resource.kind, object.key()),
+                advice: "stop the operator, and run the command once more".into(),
+            });
+        }
+        unfinished(problems)
+    }
+
+    /// Removes this operator's finalizers from an object. Returns `false` if it has none any more.
+    async fn remove(
+        &self,
+        client: &Client,
+        resource: &ApiResource,
+        names: &BTreeSet<String>,
+        mut object: PartialObject,
+    ) -> Result<bool, Error> {
+        let params = PatchParams::default().field_manager(&self.operator);
+        for attempt in 1.. {
+            if ours(names, &object.metadata).is_empty() {
+                return Ok(false);
+            }
+            let present = object.metadata.finalizers.iter().flatten();
+            let others: Vec<&String> = present.filter(|one| !names.contains(*one)).collect();
+            let patch = Patch::Merge(json!({"metadata": {
+                "uid": object.uid(),
+                "resourceVersion": object.resource_version(),
+                "finalizers": others,
+            }}));
+            let api = objects::api_of::<PartialObject>(client, resource, &object);
+            match api.patch(object.name(), &params, &patch).await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_not_found() && !error.is_not_served() => return Ok(false),
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => {}
+                Err(error) => return Err(error),
+            }
+            match objects::newest(client, resource, &object).await? {
+                Some(newest) => object = newest,
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The finalizers of an object that are among these.
+fn ours<'a>(names: &BTreeSet<String>, object: &'a ObjectMeta) -> Vec<&'a str> {
+    let present = object.finalizers.iter().flatten();
+    let ours = present.filter(|one| names.contains(*one));
+    ours.map(String::as_str).collect()
+}
