@@ -115,56 +115,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         DOCUMENTATION,
     ),
     (
-        "kinds/persistentvolumes: ",
-        "/body/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/persistentvolumes: ",
-        "/body/items/*/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/persistentvolumes: ",
-        "/body/rows/*/object/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/persistentvolumes: unknown field",
-        "/body/message",
-        PROTECTION,
-    ),
-    (
-        "kinds/persistentvolumes: unknown field",
-        "/body/details/causes/0/message",
-        PROTECTION,
-    ),
-    (
-        "kinds/volumeattributesclasses.storage.k8s.io: ",
-        "/body/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/volumeattributesclasses.storage.k8s.io: ",
-        "/body/items/*/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/volumeattributesclasses.storage.k8s.io: ",
-        "/body/rows/*/object/metadata/finalizers",
-        PROTECTION,
-    ),
-    (
-        "kinds/volumeattributesclasses.storage.k8s.io: unknown field",
-        "/body/message",
-        PROTECTION,
-    ),
-    (
-        "kinds/volumeattributesclasses.storage.k8s.io: unknown field",
-        "/body/details/causes/0/message",
-        PROTECTION,
-    ),
-    (
         "kinds/apiservices.apiregistration.k8s.io: ",
         "/body/status/conditions",
         CONTROLLERS,
@@ -475,24 +425,9 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "the test's server program has another name",
     ),
     (
-        "namespaces: ",
-        "",
-        "the sandbox does not set conditions of namespaces",
-    ),
-    (
-        "crud: claim: ",
-        "/body/metadata/finalizers",
-        "the sandbox does not protect claims that Pods use, because no controller would remove the protection",
-    ),
-    (
         "crud: claim: nothing changed",
         "",
         "a real server stores the first update of a claim although nothing visible changes, a detail of its storage",
-    ),
-    (
-        "kubectl-describe: describe persistentvolumeclaim",
-        "/body/stdout",
-        PROTECTION,
     ),
     (
         "kubectl-create: get service n -o yaml",
@@ -545,9 +480,6 @@ const NODE_PORTS: &str =
 
 const OWNED_DATA: &str =
     "the owner of the data of a ControllerRevision is the owner of each field in it";
-
-/// The reason why some finalizers are missing.
-const PROTECTION: &str = "the sandbox does not protect objects in use, because no controller would remove the protection";
 
 /// The reason why some conditions are missing.
 const CONTROLLERS: &str = "the sandbox has no controllers of the API server's own objects";

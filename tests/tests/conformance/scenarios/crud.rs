@@ -418,9 +418,15 @@ pub(crate) async fn namespaces(run: &mut Run) {
         answer.body["metadata"]["deletionTimestamp"].is_string()
     })
     .await;
-    // A real server lists the remaining content in conditions; the sandbox only sets the phase.
-    let waiting = run.send_unrecorded(Ask::get(&one)).await;
-    run.record("waiting", waiting.body["status"]["phase"].clone());
+    let remaining = "NamespaceFinalizersRemaining";
+    let waiting = run
+        .until(Ask::get(&one), |answer| {
+            let conditions = answer.body["status"]["conditions"].as_array();
+            let mut conditions = conditions.into_iter().flatten();
+            conditions.any(|one| one["type"] == remaining && one["status"] == "True")
+        })
+        .await;
+    run.record("waiting", waiting.body["status"].clone());
     run.send_unrecorded(Ask::merge(
         format!("{maps}/held"),
         json!({"metadata": {"finalizers": null}}),

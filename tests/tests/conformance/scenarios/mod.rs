@@ -9,6 +9,7 @@ mod forms;
 mod gadget;
 mod kinds;
 mod kubectl;
+mod limits;
 mod lists;
 mod patches;
 mod protobuf;
@@ -92,6 +93,9 @@ scenarios! {
     "pods" => subresources::pods,
     "admission" => admission::of_pods,
     "admission-of-claims" => admission::of_claims,
+    "limit-ranges" => limits::of_ranges,
+    "quotas" => limits::of_quotas,
+    "runtime-classes" => limits::of_runtime_classes,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
     "token-reviews" => reviews::of_tokens,
