@@ -41,10 +41,10 @@ pub(crate) async fn release(core: Arc<Core>) {
 fn is_reason(event: &FeedEvent) -> bool {
     match event {
         FeedEvent::Put { resource, object } => {
-            meta::is_deleting(object) && resource.resource != "pods"
+            resource.resource != "pods" && meta::is_deleting(&object.value())
         }
         FeedEvent::Gone { resource, object } => {
-            resource.resource != "pods" || claim_names(object).next().is_some()
+            resource.resource != "pods" || claim_names(&object.value()).next().is_some()
         }
         FeedEvent::Kinds => false,
     }

@@ -68,14 +68,15 @@ async fn one_exists(handle: &Handle) -> bool {
 /// The namespace in which an event can change what is used, other than by a write that was charged.
 fn concerned(event: &FeedEvent) -> Option<String> {
     let (object, concerns) = match event {
-        FeedEvent::Gone { object, .. } => (object, true),
+        FeedEvent::Gone { object, .. } => (object.value(), true),
         FeedEvent::Put { resource, object } => {
+            let object = object.value();
             let is_core = resource.group.is_empty();
             let concerns = match resource.resource.as_str() {
-                "resourcequotas" => is_uncounted(object),
+                "resourcequotas" => is_uncounted(&object),
                 "pods" => {
                     let phase = object["status"]["phase"].as_str();
-                    let changed = meta::generation(object).is_some_and(|number| number > 1);
+                    let changed = meta::generation(&object).is_some_and(|number| number > 1);
                     changed || matches!(phase, Some("Failed" | "Succeeded"))
                 }
                 "services" | "persistentvolumeclaims" => true,
@@ -85,7 +86,7 @@ fn concerned(event: &FeedEvent) -> Option<String> {
         }
         FeedEvent::Kinds => return None,
     };
-    let namespace = meta::text(object, "namespace");
+    let namespace = meta::text(&object, "namespace");
     (concerns && !namespace.is_empty()).then(|| namespace.to_owned())
 }
 
