@@ -32,7 +32,8 @@ pub(super) fn set_defaults(core: &Core, target: &Target, pod: &mut Value) {
             ("containers", "container"),
             ("initContainers", "init container"),
         ] {
-            let containers = pod["spec"][list].as_array_mut();
+            // Not by an index, which would add the list.
+            let containers = pod["spec"].get_mut(list).and_then(Value::as_array_mut);
             for container in containers.into_iter().flatten() {
                 let name = container["name"].as_str().unwrap_or_default().to_owned();
                 for (field, word, defaults) in [
