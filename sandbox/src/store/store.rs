@@ -53,6 +53,9 @@ pub(crate) struct Entry {
     pub(crate) object: Arc<Value>,
 }
 
+/// Objects with their keys, as they are stored.
+pub(crate) type EncodedSnapshot = Snapshot<(Key, Arc<Encoded>)>;
+
 /// The objects of one kind as they were at one resource version, in key order.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot<T = Entry> {
@@ -264,7 +267,7 @@ impl Store {
         namespace: Option<&str>,
         start: Option<&Key>,
         version: Option<u64>,
-    ) -> Option<Result<Snapshot<(Key, Arc<Encoded>)>, Compacted>> {
+    ) -> Option<Result<EncodedSnapshot, Compacted>> {
         let state = self.state.lock();
         let version = version.unwrap_or(state.version);
         let entries = state.buckets.get(resource)?.at(version, namespace, start);
