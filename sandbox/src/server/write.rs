@@ -4,7 +4,7 @@ use http::Response;
 use serde_json::Value;
 
 use super::request::Request;
-use super::respond::{self, Body};
+use super::respond::{self, Body, DryRun};
 use super::{body, options, patch, render};
 use crate::api::{self, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
@@ -45,6 +45,10 @@ fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     .map_err(|error| error.warned(warning.map(String::from).as_slice()))?;
     if let Some(warning) = warning {
         respond::warn(&mut response, warning);
+    }
+    // kubectl asks for it in the body.
+    if options.dry_run {
+        response.extensions_mut().insert(DryRun);
     }
     Ok(response)
 }
@@ -149,7 +153,7 @@ fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
 fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<Body>, ApiError> {
     let code = if written.created { 201 } else { 200 };
     let object = if request.subresource == "scale" {
-        written.object
+        render::scale(core, request, written.object)?
     } else {
         render::object(core, request, written.object)?
     };

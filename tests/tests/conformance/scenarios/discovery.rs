@@ -138,6 +138,7 @@ async fn whole(run: &mut Run, groups: &Value, aggregated: &Value) {
     };
     let paths: Vec<&String> = paths.filter(is_version).collect();
     run.record("openapi: built-in versions", json!(paths));
+    documentation(run).await;
 }
 
 /// The groups that no test has defined. Their names are at `pointer`.
@@ -161,4 +162,32 @@ fn pick(items: &Value, key: &str, name: &str) -> Value {
         .flatten()
         .find(|item| item[key] == name);
     found.cloned().unwrap_or_default()
+}
+
+/// Records what some documents say about types and their fields.
+async fn documentation(run: &mut Run) {
+    for (path, names) in [
+        (
+            "api/v1",
+            &["core.v1.Pod", "core.v1.Container", "core.v1.ServicePort"][..],
+        ),
+        (
+            "apis/apps/v1",
+            &["apps.v1.DeploymentSpec", "apps.v1.DeploymentList"],
+        ),
+        ("apis/autoscaling/v1", &["autoscaling.v1.Scale"]),
+    ] {
+        let document = run
+            .send_unrecorded(Ask::get(format!("/openapi/v3/{path}")))
+            .await;
+        for name in names {
+            let schema = &document.body["components"]["schemas"][format!("io.k8s.api.{name}")];
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let fields =
+                fields.map(|(field, schema)| (field.clone(), schema["description"].clone()));
+            let fields: serde_json::Map<String, Value> = fields.collect();
+            let texts = json!({"type": schema["description"], "fields": fields});
+            run.record(format!("openapi: documentation of {name}"), texts);
+        }
+    }
 }

@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::pod_status::{self, Exit, cannot_be_pulled, images};
 use crate::api::{DeleteOptions, Handle};
+use crate::clock::Moment;
 use crate::controllers::simulator::object::{controller, number, owner_of, pods, since};
 use crate::controllers::simulator::{RUN, START, STOP};
 use crate::meta;
@@ -32,7 +32,7 @@ pub(in crate::controllers::simulator) struct Kubelet {
 /// Where a Pod is in its life.
 struct Life {
     step: Step,
-    since: Instant,
+    since: Moment,
     /// The rule of the present run.
     rule: Option<u64>,
     /// How often its containers exited without having been stable.
@@ -52,28 +52,28 @@ enum Step {
 }
 
 impl Life {
-    fn new(step: Step) -> Self {
+    fn new(step: Step, now: Moment) -> Self {
         Self {
             step,
-            since: Instant::now(),
+            since: now,
             rule: None,
             exits: 0,
         }
     }
 
-    fn enter(&mut self, step: Step) {
+    fn enter(&mut self, step: Step, handle: &Handle) {
         self.step = step;
-        self.since = Instant::now();
+        self.since = handle.core().clock.moment();
     }
 
     /// The rest of a time that began with the step; `None` if it is over.
-    fn rest(&self, time: Duration) -> Option<Duration> {
-        rest(self.since, time)
+    fn rest(&self, time: Duration, handle: &Handle) -> Option<Duration> {
+        rest(self.since, time, handle)
     }
 }
 
-fn rest(since: Instant, time: Duration) -> Option<Duration> {
-    let rest = time.checked_sub(since.elapsed());
+fn rest(since: Moment, time: Duration, handle: &Handle) -> Option<Duration> {
+    let rest = time.checked_sub(handle.core().clock.since(since));
     rest.filter(|rest| !rest.is_zero())
 }
 
@@ -93,7 +93,10 @@ impl Kubelet {
             false => Step::Starting,
         };
         let uid = meta::uid(pod).to_owned();
-        let life = self.lives.entry(uid).or_insert_with(|| Life::new(step));
+        let life = self
+            .lives
+            .entry(uid)
+            .or_insert_with(|| Life::new(step, handle.core().clock.moment()));
         if let Some(limit) = pod["spec"]["activeDeadlineSeconds"].as_u64() {
             let age = since(handle, &pod["status"]["startTime"]);
             if age.is_some_and(|age| age >= Duration::from_secs(limit)) {
@@ -117,11 +120,11 @@ impl Kubelet {
         // Without a grace period the containers have ended, and only finalizers hold the Pod.
         let killed = number(pod, "/metadata/deletionGracePeriodSeconds") == 0;
         let life = self.lives.entry(uid);
-        let life = life.or_insert_with(|| Life::new(Step::Ending));
+        let life = life.or_insert_with(|| Life::new(Step::Ending, handle.core().clock.moment()));
         if life.step != Step::Ending {
-            life.enter(Step::Ending);
+            life.enter(Step::Ending, handle);
         }
-        if !killed && let Some(rest) = life.rest(STOP) {
+        if !killed && let Some(rest) = life.rest(STOP, handle) {
             return Some(rest);
         }
         if !meta::finalizers(pod).is_empty() && !pod_status::is_terminal(pod) {
@@ -159,11 +162,11 @@ impl Life {
             |image: &str| behaviour == Behaviour::ImagePullError || cannot_be_pulled(image);
         let broken = images(pod).any(refused);
         if self.step == Step::PullFailed && !broken {
-            self.enter(Step::Starting);
+            self.enter(Step::Starting, handle);
         }
         match self.step {
             Step::Starting => {
-                if let Some(rest) = self.rest(START) {
+                if let Some(rest) = self.rest(START, handle) {
                     pod_status::waiting(handle, pod, "ContainerCreating", |_| false);
                     return Some(rest);
                 }
@@ -172,11 +175,11 @@ impl Life {
                 } else {
                     Step::Running
                 };
-                self.enter(next);
+                self.enter(next, handle);
                 self.live(handle, pod)
             }
             Step::PullFailed => {
-                let rest = self.rest(BACK_OFF);
+                let rest = self.rest(BACK_OFF, handle);
                 let reason = match rest {
                     Some(_) => "ErrImagePull",
                     None => "ImagePullBackOff",
@@ -186,11 +189,11 @@ impl Life {
             }
             Step::Running => self.run(handle, pod, rule),
             Step::Restarting(pause, exit) => {
-                if let Some(rest) = self.rest(pause) {
+                if let Some(rest) = self.rest(pause, handle) {
                     pod_status::restarting(handle, pod, exit, self.back_off());
                     return Some(rest);
                 }
-                self.enter(Step::Running);
+                self.enter(Step::Running, handle);
                 // Another run: a rule for a limited number of runs may be used up.
                 self.rule = None;
                 pod_status::restarted(handle, pod, exit);
@@ -215,7 +218,7 @@ impl Life {
                 return None;
             }
         };
-        if let Some(rest) = rest(begun, after) {
+        if let Some(rest) = rest(begun, after, handle) {
             pod_status::running(handle, pod, true);
             return Some(rest);
         }
@@ -233,12 +236,12 @@ impl Life {
             pod_status::exited(handle, pod, exit);
             return None;
         }
-        self.exits = match self.since.elapsed() >= STABLE {
+        self.exits = match handle.core().clock.since(self.since) >= STABLE {
             true => 1,
             false => self.exits.saturating_add(1),
         };
         let pause = self.back_off().unwrap_or(RESTART);
-        self.enter(Step::Restarting(pause, exit));
+        self.enter(Step::Restarting(pause, exit), handle);
         pod_status::restarting(handle, pod, exit, self.back_off());
         Some(pause)
     }
