@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! go mod download -json k8s.io/kubernetes@v1.36.3       # prints "Dir"
-//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3
+//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3 <Documents>
 //! ```
+//!
+//! `<Documents>` is a folder with the documents that a server of this version serves below `/openapi/v3`, such as that of `tests/cluster`. Unlike those of the
+//! module, they name the values of fields that take only a few. Each document is a file whose name is its path with `__` for `/`, and ends with
+//! `_openapi.json`.
 //!
 //! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>` and follows every reference from the
 //! kinds that a server serves by default: those of stable versions. It drops all defaults that only restate Go's zero value. It writes three
@@ -28,9 +32,9 @@ const EXTRA: &[&str] = &[
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, version] = arguments.as_slice() else {
+    let [directory, version, documents] = arguments.as_slice() else {
         return Err(
-            "usage: reduce <directory of the k8s.io/kubernetes module> <its version>".into(),
+            "usage: reduce <directory of the k8s.io/kubernetes module> <its version> <documents of a server>".into(),
         );
     };
     let source = format!("k8s.io/kubernetes {version}");
@@ -38,15 +42,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Definitions that several documents repeat are the same in each.
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
     let mut parameters = BTreeMap::new();
+    // The same, as a server shows them.
+    let mut shown: BTreeMap<String, Value> = BTreeMap::new();
     let served = served(&read(&api.join("discovery/apis.json"))?);
     for (group, version) in &served {
         let name = format!("{}_openapi.json", file_stem(group, version));
-        let document: Value = read(&api.join("openapi-spec/v3").join(name))?;
+        let document: Value = read(&api.join("openapi-spec/v3").join(&name))?;
         let schemas = document["components"]["schemas"]
             .as_object()
             .ok_or("a document without components.schemas")?;
         all.extend(schemas.iter().map(|(k, v)| (k.clone(), v.clone())));
         describe_parameters(&document["paths"], &mut parameters);
+        let document: Value = read(&Path::new(documents).join(&name))?;
+        let schemas = document["components"]["schemas"].as_object().cloned();
+        shown.extend(schemas.unwrap_or_default());
     }
 
     let mut resources = Vec::new();
@@ -63,13 +72,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let mut definitions = BTreeMap::new();
-    let mut descriptions = BTreeMap::new();
+    let (mut descriptions, mut enums) = (BTreeMap::new(), BTreeMap::new());
     for resource in &resources {
         let name = format!(
             "{}List",
             resource["definition"].as_str().unwrap_or_default()
         );
-        if let Some(list) = all.get(&name) {
+        if let Some(list) = shown.get(&name) {
             descriptions.insert(name, described(list));
         }
     }
@@ -82,7 +91,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             .get(&name)
             .ok_or_else(|| format!("no definition {name}"))?;
         let short = reduce(full, &mut wanted);
-        descriptions.insert(name.clone(), described(full));
+        let shown = shown
+            .get(&name)
+            .ok_or_else(|| format!("the server has no definition {name}"))?;
+        descriptions.insert(name.clone(), described(shown));
+        let values = enums_of(shown);
+        if !values.is_empty() {
+            enums.insert(name.clone(), values);
+        }
         definitions.insert(name, short);
     }
 
@@ -102,6 +118,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let body = serde_json::to_vec(&json!({
         "source": source,
         "definitions": descriptions,
+        "enums": enums,
         "parameters": parameters,
     }))?;
     pack(&target.join("descriptions.json.gz"), &body)
@@ -283,6 +300,23 @@ fn described(schema: &Value) -> BTreeMap<&str, &str> {
         .chain(fields)
         .filter_map(|(name, schema)| Some((name, schema["description"].as_str()?)))
         .collect()
+}
+
+/// The values of the fields that take only a few.
+fn enums_of(schema: &Value) -> BTreeMap<String, &Value> {
+    let mut found = BTreeMap::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        for (suffix, values) in [
+            ("", &field["enum"]),
+            ("[]", &field["items"]["enum"]),
+            ("{}", &field["additionalProperties"]["enum"]),
+        ] {
+            if !values.is_null() {
+                found.insert(format!("{name}{suffix}"), values);
+            }
+        }
+    }
+    found
 }
 
 /// Adds what is said about the parameters of requests for objects. A patch says more about some of them: those are also under `patch/` and

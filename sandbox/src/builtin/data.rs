@@ -58,6 +58,9 @@ struct Descriptions {
     source: String,
     /// Of each definition: what is said about it, under the empty name, and about its fields.
     definitions: BTreeMap<String, BTreeMap<String, String>>,
+    /// Of each definition: the values of the fields that take only these. `[]` and `{}` after a field stand for the items of a list and the values of
+    /// a map.
+    enums: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Of the parameters of requests. `patch/` stands before the name of one about which a patch says something else.
     parameters: BTreeMap<String, String>,
 }
@@ -128,8 +131,19 @@ pub(crate) fn definition(name: &str) -> Option<Value> {
     serde_json::from_str(text.get()).ok()
 }
 
-/// Adds the descriptions of a definition and of its fields to its schema.
+/// Adds to the schema of a definition what Kubernetes says about it and about its fields: descriptions, and the values of fields that take only these.
 pub(crate) fn describe(name: &str, schema: &mut Value) {
+    for (field, values) in DESCRIPTIONS.enums.get(name).into_iter().flatten() {
+        let (field, inner) = match (field.strip_suffix("[]"), field.strip_suffix("{}")) {
+            (Some(field), _) => (field, "/items"),
+            (_, Some(field)) => (field, "/additionalProperties"),
+            (None, None) => (field.as_str(), ""),
+        };
+        let place = schema.pointer_mut(&format!("/properties/{field}{inner}"));
+        if let Some(Value::Object(place)) = place {
+            place.insert("enum".into(), values.clone().into());
+        }
+    }
     let Some(texts) = DESCRIPTIONS.definitions.get(name) else {
         return;
     };
@@ -169,10 +183,9 @@ pub(crate) fn column_description(group: &str, kind: &str, column: &str) -> &'sta
         ("" | "events.k8s.io", kind) if !kind.is_empty() => "core",
         (group, _) => group.split('.').next().unwrap_or_default(),
     };
-    let own = COLUMNS.columns.get(&format!("{package}/{kind}"));
-    let all = own.or_else(|| COLUMNS.columns.get(""));
-    all.and_then(|all| all.get(column))
-        .map_or("", String::as_str)
+    let of = |kind: &str| COLUMNS.columns.get(kind)?.get(column);
+    let own = of(&format!("{package}/{kind}"));
+    own.or_else(|| of("")).map_or("", String::as_str)
 }
 
 #[cfg(test)]

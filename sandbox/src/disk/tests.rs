@@ -52,6 +52,7 @@ enum Step {
     Close(u8),
     Save,
     Restore,
+    Rewind,
     Reopen,
 }
 
@@ -62,6 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u8..2).prop_map(Step::Close),
         1 => Just(Step::Save),
         1 => Just(Step::Restore),
+        1 => Just(Step::Rewind),
         2 => Just(Step::Reopen),
     ]
 }
@@ -108,6 +110,11 @@ proptest! {
                 Step::Restore => {
                     if let Some(saved) = &saved {
                         store.restore(saved);
+                    }
+                }
+                Step::Rewind => {
+                    if let Some(saved) = &saved {
+                        store.rewind(saved);
                     }
                 }
                 Step::Reopen => {

@@ -8,6 +8,10 @@ use crate::registry::ServedKind;
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
+/// What a real server says about the `apiVersion` of an object inside a custom resource.
+const EMBEDDED_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
 /// Definitions by name. A reference is the bare name of another definition.
 pub(super) type Definitions = BTreeMap<String, Value>;
 
@@ -149,6 +153,8 @@ fn special(schema: &mut Value) {
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
             properties.extend(type_and_metadata());
+            properties["apiVersion"]["description"] = EMBEDDED_VERSION.into();
+            properties["kind"]["description"] = EMBEDDED_KIND.into();
         }
         let required = fields.entry("required").or_insert_with(|| json!([]));
         if let Value::Array(required) = required {

@@ -50,6 +50,9 @@ fn fields_of_built_in_kinds_are_described_in_both_versions() {
         let template = &schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"];
         assert!(template["description"].is_string(), "{template}");
     }
+    let protocol =
+        &v3["components"]["schemas"]["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"];
+    assert_eq!(protocol["enum"], json!(["SCTP", "TCP", "UDP"]));
     let item = &v3["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
     assert_eq!(
         item["parameters"][0]["description"],

@@ -8,6 +8,7 @@ use super::respond::{self, Body};
 use crate::builtin;
 use crate::core::Core;
 use crate::record::{BUCKETS, Labels, RecordedRequest};
+use crate::registry::GroupResource;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -19,7 +20,7 @@ pub(super) fn labels(core: &Core, request: &RecordedRequest, dry_run: bool) -> O
     let is_served = match request.subresource.as_str() {
         "" => true,
         "status" | "scale" if kind.is_custom() => true,
-        name => builtin::subresource(&kind, name).is_some(),
+        name => builtin::subresource(kind, name).is_some(),
     };
     (is_served && !request.verb.is_empty()).then(|| Labels::of(request, dry_run))
 }
@@ -35,7 +36,7 @@ fn page(core: &Core) -> String {
     page.family(
         "apiserver_current_inflight_requests",
         "gauge",
-        "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
+        "Requests that are being answered, watches not included.",
     );
     for (kind, count) in [("mutating", writing), ("readOnly", reading)] {
         page.sample("", &format!("request_kind=\"{kind}\""), count);
@@ -43,7 +44,7 @@ fn page(core: &Core) -> String {
     page.family(
         "apiserver_longrunning_requests",
         "gauge",
-        "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
+        "Watches that are open.",
     );
     for (labels, count) in core.faults.watches().by_labels() {
         page.sample("", &shown(&labels, false), count);
@@ -51,7 +52,7 @@ fn page(core: &Core) -> String {
     page.family(
         "apiserver_request_duration_seconds",
         "histogram",
-        "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+        "Time from a request to its answer, in seconds.",
     );
     for (labels, durations) in core.metrics.durations() {
         let (labels, mut count) = (shown(&labels, true), 0);
@@ -67,18 +68,23 @@ fn page(core: &Core) -> String {
     page.family(
         "apiserver_request_total",
         "counter",
-        "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+        "Requests that were answered.",
     );
     for ((labels, status), count) in core.metrics.requests() {
         let labels = shown(&labels, true);
         page.sample("", &format!("code=\"{status}\",{labels}"), count);
     }
+    let counts = core.store.counts();
+    page.family("apiserver_resource_objects", "gauge", "Objects of a kind.");
+    for (GroupResource { group, resource }, count) in &counts {
+        page.sample("", &format!("group={group:?},resource={resource:?}"), count);
+    }
     page.family(
         "apiserver_storage_objects",
         "gauge",
-        "Number of stored objects at the time of last check split by kind.",
+        "Objects of a kind, under the older name of the metric.",
     );
-    for (resource, count) in core.store.counts() {
+    for (resource, count) in counts {
         page.sample("", &format!("resource=\"{resource}\""), count);
     }
     process(&mut page);
@@ -135,31 +141,31 @@ fn process(page: &mut Page) {
         (
             "process_cpu_seconds_total",
             "counter",
-            "Total user and system CPU time spent in seconds.",
+            "Time that the process has used processors, in seconds.",
             ticks(11).zip(ticks(12)).map(|(user, system)| user + system),
         ),
         (
             "process_open_fds",
             "gauge",
-            "Number of open file descriptors.",
+            "Open files of the process.",
             files,
         ),
         (
             "process_resident_memory_bytes",
             "gauge",
-            "Resident memory size in bytes.",
+            "Memory of the process that is in use, in bytes.",
             kilobytes("VmRSS:"),
         ),
         (
             "process_start_time_seconds",
             "gauge",
-            "Start time of the process since unix epoch in seconds.",
+            "When the process started, in seconds since 1970.",
             boot.zip(ticks(19)).map(|(boot, started)| boot + started),
         ),
         (
             "process_virtual_memory_bytes",
             "gauge",
-            "Virtual memory size in bytes.",
+            "Address space of the process, in bytes.",
             kilobytes("VmSize:"),
         ),
     ] {

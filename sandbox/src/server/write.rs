@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use http::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::negotiate::Form;
 use super::request::Request;
 use super::respond::{self, Body, DryRun};
 use super::{body, options, patch, render};
@@ -72,6 +73,12 @@ fn delete_collection(
     let deleted = api::delete_collection(core, &request.target, &selection, options)?;
     let deleted: Vec<Arc<Value>> = deleted.into_iter().map(Arc::new).collect();
     let metadata = render::list_metadata(request, core.store.version(), "");
+    if deleted.is_empty() && request.form == Form::PartialList {
+        let none = json!({
+            "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": null,
+        });
+        return Ok(respond::json(200, &none, request.query.flag("pretty")));
+    }
     let text = render::items(core, request, Value::Object(metadata), &deleted)?;
     Ok(respond::bytes(200, "application/json", text))
 }

@@ -237,6 +237,8 @@ impl Store {
     pub(crate) fn rewind(&self, saved: &Saved) {
         let mut state = self.state.lock();
         self.replace(&mut state, saved, saved.version);
+        // The snapshot may be of another store.
+        state.unknown = state.unknown.min(saved.version);
         for bucket in state.buckets.values_mut() {
             bucket.changed = watch::Sender::new(None);
         }

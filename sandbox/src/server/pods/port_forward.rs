@@ -102,6 +102,12 @@ impl RunningPod {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn named(name: &str, uid: &str) -> Self {
+        let (name, uid) = (name.into(), uid.into());
+        Self { name, uid }
+    }
+
     /// Why a connection to a port fails.
     pub(super) fn refused(&self, port: u16) -> String {
         let Self { name, uid } = self;

@@ -61,20 +61,29 @@ async fn forward(core: &Arc<Core>, pod: &RunningPod, mut opened: mpsc::Receiver<
 /// Serves one connection. If nothing listens at the port, the stream for errors says so.
 async fn connection(core: &Arc<Core>, pod: &RunningPod, errors: SpdyStream, data: SpdyStream) {
     let port = data.header("port").parse().unwrap_or(0);
-    let (mut errors, mut data) = (errors.io, data.io);
+    let mut errors = errors.io;
+    let (mut from_client, mut to_client) = tokio::io::split(data.io);
     let Some(server) = core.containers.port(port) else {
         // A client that has disconnected does not need the reason.
         let _ = errors.write_all(pod.refused(port).as_bytes()).await;
         return;
     };
-    let (mut near, far) = tokio::io::duplex(BUFFER);
+    let (near, far) = tokio::io::duplex(BUFFER);
+    let (mut from_server, mut to_server) = tokio::io::split(near);
     let serving = async {
         server(far).await;
         std::future::pending::<()>().await;
     };
+    let to_server = async {
+        // A client that has sent everything still waits for the answer.
+        let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
+        let _ = to_server.shutdown().await;
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
-        // It ends when both sides have closed the connection, or with an error if one is gone.
-        _ = tokio::io::copy_bidirectional(&mut data, &mut near) => {}
+        // It ends when the server closes the connection. Clients wait for the end of both streams then, without ending theirs.
+        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+        () = to_server => {}
         () = serving => {}
     }
 }
@@ -108,5 +117,45 @@ pub(super) async fn tunnel(socket: Socket, io: DuplexStream) -> io::Result<()> {
     tokio::select! {
         ended = to_client => ended,
         ended = from_client => ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spdy::client::Client;
+    use super::*;
+    use crate::Sandbox;
+
+    /// kubectl waits for the end of both streams before it ends its own.
+    #[tokio::test]
+    async fn both_streams_end_when_the_server_closes_the_connection() {
+        let sandbox = Sandbox::builder().seed(1).build().unwrap();
+        sandbox.pods().port(7, |mut stream| async move {
+            let mut said = [0; 5];
+            stream.read_exact(&mut said).await.unwrap();
+            stream.write_all(b"heard").await.unwrap();
+        });
+        let pod = RunningPod::named("web", "1-2-3");
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let core = sandbox.core().clone();
+        tokio::spawn(async move { serve(&core, &pod, far).await });
+        let mut client = Client::new(near);
+        for (request, port, errors, answer) in [
+            ("0", "7", "", "heard"),
+            (
+                "1",
+                "9",
+                "error forwarding port 9 to pod web, uid 1-2-3: failed to connect to localhost:9: connection refused",
+                "",
+            ),
+        ] {
+            let headers = |kind| [("streamtype", kind), ("port", port), ("requestid", request)];
+            let error = client.open(&headers("error")).await;
+            let data = client.open(&headers("data")).await;
+            client.write(data, b"hello").await;
+            let heard = client.read_to_end([error, data]).await;
+            assert_eq!(heard, [errors, answer]);
+        }
+        sandbox.shutdown().await;
     }
 }

@@ -31,13 +31,9 @@ pub(super) const ROWS: &[Row] = &[
         why: "the owner of the data of a ControllerRevision is the owner of each field in it",
     },
     Row {
-        steps: &[
-            "pods: binding: after",
-            "evictions: evicted: the pod",
-            "evictions: unready",
-        ],
-        paths: &["/body/status/conditions/*/lastProbeTime"],
-        why: "times that are null are left out",
+        steps: &["namespaces: create"],
+        paths: &["/body/metadata/managedFields/0/fieldsV1/f:spec"],
+        why: "the finalizer that the server gives to a new namespace belongs to its creator",
     },
     Row {
         steps: &["crud: claim: nothing changed"],

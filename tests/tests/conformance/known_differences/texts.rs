@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[
         steps: &[
             "kinds/persistentvolumes: update source",
             "kinds/volumeattachments.storage.k8s.io: update node",
+            "admission: replace with another priority",
         ],
         paths: &["/body/message", "/body/details/causes/0/message"],
         why: "a real server shows the value in the form of its own type, and how it differs",

@@ -1,5 +1,7 @@
 //! Discovery: groups, kinds and schemas.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::gadget::install;
@@ -94,6 +96,7 @@ pub(crate) async fn documents(run: &mut Run) {
     ] {
         run.step(path, Ask::get(path)).await;
     }
+    metrics(run).await;
     // A real server has more checks than those of the sandbox.
     for path in [
         "/readyz?verbose",
@@ -189,5 +192,43 @@ async fn documentation(run: &mut Run) {
             let texts = json!({"type": schema["description"], "fields": fields});
             run.record(format!("openapi: documentation of {name}"), texts);
         }
+    }
+}
+
+/// Records the names of the metrics that the sandbox has, with their types and the names of their labels. A real server has many more.
+async fn metrics(run: &mut Run) {
+    const NAMES: [&str; 10] = [
+        "apiserver_current_inflight_requests",
+        "apiserver_longrunning_requests",
+        "apiserver_request_duration_seconds",
+        "apiserver_request_total",
+        "apiserver_resource_objects",
+        "process_cpu_seconds_total",
+        "process_open_fds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_virtual_memory_bytes",
+    ];
+    let path = run.path("v1/pods");
+    let watch = run.watch(format!("{path}?watch=1")).await;
+    let page = run.send_unrecorded(Ask::get("/metrics")).await;
+    drop(watch);
+    let text = page.body.as_str().unwrap_or_default();
+    for name in NAMES {
+        let kind = text
+            .lines()
+            .find(|line| line.starts_with(&format!("# TYPE {name} ")));
+        let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+        let labels = samples.filter_map(|rest| rest.split_once('{')?.1.split_once('}'));
+        let labels: BTreeSet<Vec<&str>> = labels
+            .map(|(labels, _)| {
+                let pairs = labels.split("\",").filter_map(|pair| pair.split_once('='));
+                pairs.map(|(label, _)| label).collect()
+            })
+            .collect();
+        run.record(
+            format!("/metrics: {name}"),
+            json!({"type": kind, "labels": labels}),
+        );
     }
 }

@@ -151,7 +151,7 @@ impl Peer {
     async fn open(&mut self, stream: u32, is_last: bool, headers: &[u8]) -> io::Result<()> {
         // Also those of a refused stream must be read: the next ones refer to them.
         let headers = self.headers.read(headers)?;
-        if stream % 2 == 0 || stream <= self.last {
+        if stream.is_multiple_of(2) || stream <= self.last {
             return Err(frame::invalid("a stream has a number that was used before"));
         }
         let is_first = self.last == 0;
@@ -166,7 +166,7 @@ impl Peer {
         } else {
             self.writers.insert(stream, writer);
         }
-        self.send(frame::reply(stream, &headers::none(is_first)))
+        self.send(frame::reply(stream, &headers::write(is_first, &[])))
             .await?;
         // Both receivers live as long as the connection, unless the handler has ended: then nobody reads the stream.
         let _ = self.opened.send((stream, reader)).await;
@@ -177,5 +177,53 @@ impl Peer {
     async fn send(&self, frame: Bytes) -> io::Result<()> {
         let sent = self.frames.send(frame).await;
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::Client;
+    use super::*;
+
+    #[tokio::test]
+    async fn streams_carry_bytes_in_both_directions_and_end_one_at_a_time() {
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let (accepted, mut opened) = mpsc::channel(8);
+        let serving = tokio::spawn(serve(far, accepted));
+        let mut client = Client::new(near);
+        let (one, two) = (
+            client.open(&[("streamtype", "x")]).await,
+            client.open(&[]).await,
+        );
+        let (mut first, second) = (opened.recv().await.unwrap(), opened.recv().await.unwrap());
+        assert_eq!(
+            (first.header("StreamType"), second.header("streamtype")),
+            ("x", "")
+        );
+        client.write(one, b"to the server").await;
+        client.write(one, b"").await;
+        let mut heard = String::new();
+        first.io.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "to the server");
+        first.io.write_all(b"to the client").await.unwrap();
+        drop((first, second));
+        let heard = client.read_to_end([one, two]).await;
+        assert_eq!(heard, ["to the client", ""]);
+        assert!(client.ping(7).await);
+        drop(client);
+        serving.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_number_that_was_used_before_ends_the_connection() {
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let (accepted, _opened) = mpsc::channel(8);
+        let mut near = near;
+        for first in [true, false] {
+            let headers = headers::write(first, &[]);
+            near.write_all(&frame::open(1, &headers)).await.unwrap();
+        }
+        let error = serve(far, accepted).await.unwrap_err();
+        assert!(error.to_string().contains("used before"), "{error}");
     }
 }

@@ -125,6 +125,12 @@ fn control(kind: u16, parts: &[&[u8]]) -> Bytes {
     frame.freeze()
 }
 
+/// Opens a stream, as a client does.
+#[cfg(test)]
+pub(super) fn open(stream: u32, headers: &[u8]) -> Bytes {
+    control(OPEN, &[&stream.to_be_bytes(), &[0; 6], headers])
+}
+
 /// Accepts a stream. `headers` are compressed.
 pub(super) fn reply(stream: u32, headers: &[u8]) -> Bytes {
     control(REPLY, &[&stream.to_be_bytes(), headers])

@@ -98,10 +98,17 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
     block
 }
 
-/// No headers, compressed. `first` says whether the compressed stream of the server begins with them.
-pub(super) fn none(first: bool) -> Vec<u8> {
+/// Writes the headers of a stream. `first` says whether the compressed stream begins with them.
+pub(super) fn write(first: bool, headers: &[(&str, &str)]) -> Vec<u8> {
+    let length = |text: &str| u32::try_from(text.len()).unwrap_or_default().to_be_bytes();
+    let count = u32::try_from(headers.len()).unwrap_or_default();
+    let mut text = count.to_be_bytes().to_vec();
+    for part in headers.iter().flat_map(|(name, value)| [name, value]) {
+        text.extend(length(part));
+        text.extend(part.as_bytes());
+    }
     let mut block = if first { vec![0x78, 0x01] } else { Vec::new() };
-    block.extend(stored(&0_u32.to_be_bytes()));
+    block.extend(stored(&text));
     // An empty block makes the reader take what was before it.
     block.extend(stored(&[]));
     block
@@ -136,8 +143,9 @@ mod tests {
     #[test]
     fn the_headers_of_the_server_can_be_read_one_after_the_other() {
         let mut reader = HeaderReader::new();
-        assert_eq!(reader.read(&none(true)).unwrap(), []);
-        assert_eq!(reader.read(&none(false)).unwrap(), []);
+        assert_eq!(reader.read(&write(true, &[])).unwrap(), []);
+        let read = reader.read(&write(false, &[("a", "b")])).unwrap();
+        assert_eq!(read, [("a".to_owned(), "b".to_owned())]);
     }
 
     /// The first two streams of kubectl: they refer to the dictionary and to each other.

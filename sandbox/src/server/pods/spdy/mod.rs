@@ -15,4 +15,7 @@ mod dictionary;
 mod frame;
 mod headers;
 
+#[cfg(test)]
+pub(super) mod client;
+
 pub(super) use connection::{SpdyStream, serve};
