@@ -88,8 +88,8 @@
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
-//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class and, with the
-//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, quotas, limit
+//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class, webhooks and, with the
+//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no admission policies, quotas, limit
 //!   ranges, default ingress classes and Pod security checks, and claims and volumes get no finalizer that protects them: the objects that configure
 //!   this are only stored. So are APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
@@ -119,6 +119,14 @@
 //! [`Sandbox::snapshot`] keeps all objects, to restore them later. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
 //! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
 //!
+//! # Webhooks
+//!
+//! The server calls admission webhooks as a real one does, over HTTPS. Its Pods have no network, so a webhook behind a Service needs an address:
+//! that of [`Builder::service_address`], or a ready one in an EndpointSlice of the Service. With [`Sandbox::webhook`] a handler in Rust stands for a Service or a URL, and nothing leaves the
+//! process. Certificates are verified by the `caBundle` alone, answers have at most 16 MiB, and redirects are failures. Webhooks also see what the
+//! simulator writes. They do not see reviews of tokens and of access, the audit log does not show their annotations, and the variable `authorizer` is
+//! unknown to match conditions.
+//!
 //! # Settings
 //!
 //! | feature | default | meaning |
@@ -137,6 +145,7 @@
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
 //! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
 //! | [`audit`](Builder::audit) | none | logs each request, in the format of kube-apiserver's audit log |
+//! | [`service_address`](Builder::service_address) | none | tells where a Service is whose webhook the server calls |
 //! | [`controls_over_http`](Builder::controls_over_http) | off | serves faults, snapshots and recorded requests to clients in any language |
 //! | [`simulator`](Builder::simulator) | off | lets workloads and their Pods run, with a node `sandbox` |
 //! | [`nodes`](Builder::nodes) | 1 | nodes of the simulator |
@@ -159,6 +168,7 @@
 //! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
 //! | `authentication`, `authorization`, `fault`, `pods` | users; permissions; faults; containers |
 //! | `definitions`, `discovery`, `openapi` | CustomResourceDefinitions; the documents that describe what is served |
+//! | `calls` | calls of webhooks |
 //! | `core` | the state that all parts share |
 //! | `api` | the rules of the API without HTTP |
 //! | `controllers` | the controllers and the simulator |
@@ -171,6 +181,7 @@ mod authentication;
 mod authority;
 mod authorization;
 mod builtin;
+mod calls;
 mod clock;
 mod controllers;
 mod core;

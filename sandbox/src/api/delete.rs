@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::admission::{Attributes, admit_request, is_on};
 use super::options::Propagation;
 use super::update::{commit, is_held};
 use super::{DeleteOptions, Target, strategy};
@@ -24,6 +25,7 @@ pub(crate) struct Deleted {
     pub(crate) object: Value,
     /// Whether the object is gone.
     pub(crate) gone: bool,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Deleted {
@@ -48,7 +50,7 @@ impl Deleted {
 ///
 /// # Errors
 /// 404; 403 for a namespace that cannot be deleted; 409 if a precondition fails.
-pub(crate) fn delete(
+pub(crate) async fn delete(
     core: &Core,
     target: &Target,
     name: &str,
@@ -66,18 +68,27 @@ pub(crate) fn delete(
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&target.resource(), name, why));
         }
+        let mut warnings = Vec::new();
+        if options.admitted && is_on(core) {
+            let attributes = Attributes::of_deletion(target, name, options);
+            let admitted = admit_request(core, &attributes, None, Some(&current), &mut warnings);
+            let admitted = admitted.await;
+            admitted.map_err(|error| error.warned(&warnings))?;
+        }
         let new = mark_deleted(core, target, current.clone(), options);
         let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
         if options.dry_run {
             return Ok(Deleted {
                 object: if waits { new } else { current },
                 gone: !waits,
+                warnings,
             });
         }
         if waits && new == current {
             return Ok(Deleted {
                 object: current,
                 gone: false,
+                warnings,
             });
         }
         let committed = if waits {
@@ -90,6 +101,7 @@ pub(crate) fn delete(
                 return Ok(Deleted {
                     object: target.read(&entry.object),
                     gone: !waits,
+                    warnings,
                 });
             }
             Err(CommitError::Conflict) => {}
@@ -229,12 +241,12 @@ fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) 
 ///
 /// # Errors
 /// The first error of a deletion. An object that is gone meanwhile is not an error.
-pub(crate) fn delete_collection(
+pub(crate) async fn delete_collection(
     core: &Core,
     target: &Target,
     selection: &Selection,
     options: &DeleteOptions,
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Vec<Deleted>, ApiError> {
     let listed = core
         .store
         .list(&target.storage(), target.namespace.as_deref(), None, None);
@@ -249,8 +261,8 @@ pub(crate) fn delete_collection(
     {
         let namespace = meta::text(&entry.object, "namespace");
         let one = Target::new(&target.kind, Some(namespace));
-        match delete(core, &one, meta::name(&entry.object), options) {
-            Ok(done) => deleted.push(done.object),
+        match delete(core, &one, meta::name(&entry.object), options).await {
+            Ok(done) => deleted.push(done),
             Err(error) if error.code == 404 => {}
             Err(error) => return Err(error),
         }

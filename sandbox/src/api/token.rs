@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{Target, WriteOptions, get_current};
+use super::{Answered, Target, WriteOptions, get_current};
 use crate::authentication::{ISSUER, Issued, User};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
@@ -18,13 +18,16 @@ const HOUR: i64 = 60 * 60;
 ///
 /// # Errors
 /// 404; 400 or 409 if the token cannot be bound to the object; 422 if the lifetime is too short or too long.
-pub(crate) fn issue(
+pub(crate) async fn issue(
     core: &Core,
     target: &Target,
     name: &str,
-    request: &Value,
+    request: Value,
     options: &WriteOptions,
-) -> Result<Value, ApiError> {
+) -> Result<Answered, ApiError> {
+    let (request, warnings) =
+        super::admit_own_kind(core, target, "token", name, request, options).await?;
+    let request = &request;
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let invalid = |about: &str, cause| {
         let group = "authentication.k8s.io";
@@ -105,7 +108,7 @@ pub(crate) fn issue(
         core.tokens.issue(token.clone(), issued, core.clock.now());
     }
     let bound = request.pointer("/spec/boundObjectRef");
-    Ok(json!({
+    let answer = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {
@@ -118,7 +121,8 @@ pub(crate) fn issue(
             "boundObjectRef": bound.cloned().unwrap_or_default(),
         },
         "status": {"token": token, "expirationTimestamp": core.clock.timestamp_in(after)},
-    }))
+    });
+    Ok(Answered { answer, warnings })
 }
 
 /// The requested fields, as a real server records them in its response.

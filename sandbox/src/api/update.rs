@@ -1,9 +1,10 @@
 use serde_json::Value;
 
+use super::admission::{Attributes, Operation};
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, admission, create, identify, named, ownership, stamp, strategy,
-    validate,
+    Target, WriteOptions, Written, admission, create, identify, named, ownership, scale, stamp,
+    strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -11,7 +12,7 @@ use crate::definitions;
 use crate::error::{ApiError, Cause};
 use crate::go;
 use crate::meta;
-use crate::store::{Commit, CommitError, Entry, Write};
+use crate::store::{self, Commit, CommitError, Entry};
 
 /// The parameters of a replace of an object or of one of its subresources.
 pub(crate) struct Replace<'a> {
@@ -36,7 +37,7 @@ pub(crate) enum Change {
 ///
 /// # Errors
 /// 400, 404, 409 and 422, in the cases in which kube-apiserver returns them.
-pub(crate) fn replace(
+pub(crate) async fn replace(
     core: &Core,
     target: &Target,
     request: Replace<'_>,
@@ -56,7 +57,7 @@ pub(crate) fn replace(
         subresource,
         object,
     };
-    match replace_known(core, target, known, options) {
+    match replace_known(core, target, known, options).await {
         Ok(mut written) => {
             warnings.append(&mut written.warnings);
             Ok(Written {
@@ -69,7 +70,7 @@ pub(crate) fn replace(
 }
 
 /// Replaces an object by one that contains only known fields.
-fn replace_known(
+async fn replace_known(
     core: &Core,
     target: &Target,
     request: Replace<'_>,
@@ -91,7 +92,7 @@ fn replace_known(
         .is_none();
     if missing && unversioned && subresource.is_empty() && strategy::creates_on_update(&target.kind)
     {
-        return create(core, target, object, options, false);
+        return create(core, target, object, options, false).await;
     }
     let unconditional = unversioned && !strategy::allows_unconditional_update(&target.kind);
     update(core, target, name, subresource, options, |current| {
@@ -112,13 +113,14 @@ fn replace_known(
         }
         Ok(Change::Plain(object.clone()))
     })
+    .await
 }
 
 /// Changes an object with a function of its current state. Calls the function again if the object changes meanwhile.
 ///
 /// # Errors
 /// 404, 409, 422, and the errors of the function.
-pub(crate) fn update(
+pub(crate) async fn update(
     core: &Core,
     target: &Target,
     name: &str,
@@ -149,20 +151,16 @@ pub(crate) fn update(
                 ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
             })?;
         }
-        let now = core.clock.timestamp();
-        let prepared = prepare(
+        let write = Write {
+            core,
             target,
             name,
             subresource,
-            (&current, new),
-            &now,
-            &mut warnings,
-        );
-        let mut new = prepared.map_err(|error| error.warned(&warnings))?;
-        warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
-        if !owned {
-            new = ownership::record(core, target, subresource, options, Some(&current), new);
-        }
+            options,
+            current: &current,
+        };
+        let finished = write.finish(new, owned, &mut warnings).await;
+        let new = finished.map_err(|error| error.warned(&warnings))?;
         let written = |object: Value| Written {
             object,
             created: false,
@@ -198,9 +196,9 @@ pub(super) fn commit(
         key: &target.key(name),
         expected: Some(entry.version),
         write: if finished {
-            Write::Remove(new)
+            store::Write::Remove(new)
         } else {
-            Write::Put(new)
+            store::Write::Put(new)
         },
         namespace: None,
     })
@@ -254,6 +252,113 @@ fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result
     Err(ApiError::conflict(&target.resource(), name, &why))
 }
 
+/// A change of an object that is being made.
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    core: &'a Core,
+    target: &'a Target,
+    name: &'a str,
+    subresource: &'a str,
+    options: &'a WriteOptions,
+    current: &'a Value,
+}
+
+impl Write<'_> {
+    /// Makes the state to store from the one that a request asks for.
+    async fn finish(
+        self,
+        new: Value,
+        owned: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, ApiError> {
+        let Self {
+            core,
+            target,
+            name,
+            subresource,
+            options,
+            current,
+        } = self;
+        let now = core.clock.timestamp();
+        let mut new = prepare(target, name, subresource, (current, new), &now)?;
+        let mut changed = None;
+        if options.admitted && admission::mutates(core) {
+            // Those who change the object see the owners of its fields. What they change has none.
+            let seen = self.record(new.clone(), owned);
+            changed = self.mutate(seen, warnings).await?;
+        }
+        let is_owned = owned || changed.is_some();
+        if let Some(changed) = changed {
+            new = prepare(target, name, subresource, (current, changed), &now)?;
+        }
+        check(target, name, subresource, (current, &mut new), warnings)?;
+        let new = self.record(new, is_owned);
+        if options.admitted && admission::validates(core) {
+            let attributes = self.attributes();
+            let seen = scale::shown(target, subresource, &new)?;
+            let old = scale::shown(target, subresource, current)?;
+            admission::validate(core, &attributes, Some(&seen), Some(&old), warnings).await?;
+        }
+        Ok(new)
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        Attributes::of_write(
+            self.target,
+            self.subresource,
+            Operation::Update,
+            self.name,
+            self.options,
+        )
+    }
+
+    fn record(&self, new: Value, owned: bool) -> Value {
+        match owned {
+            true => new,
+            false => ownership::record(
+                self.core,
+                self.target,
+                self.subresource,
+                self.options,
+                Some(self.current),
+                new,
+            ),
+        }
+    }
+
+    /// The object as others change it.
+    async fn mutate(
+        &self,
+        mut new: Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Value>, ApiError> {
+        let (core, target, current) = (self.core, self.target, self.current);
+        meta::copy(&mut new, current, "generation");
+        let seen = scale::shown(target, self.subresource, &new)?;
+        let old = scale::shown(target, self.subresource, current)?;
+        let in_tree = |object: &mut Value| match self.subresource {
+            "" => admission::admit_change(core, target, current, object)
+                .map_err(|why| ApiError::forbidden(&target.resource(), self.name, &why)),
+            _ => Ok(()),
+        };
+        let attributes = self.attributes();
+        let changed = admission::mutate(
+            core,
+            &attributes,
+            Some(seen),
+            Some(&old),
+            &in_tree,
+            warnings,
+        )
+        .await?;
+        let Some(changed) = changed else {
+            return Ok(None);
+        };
+        same_version(target, self.name, current, &changed)?;
+        scale::taken(target, self.subresource, new, changed).map(Some)
+    }
+}
+
 /// Makes the state to store from the current state and the one that a request asks for.
 fn prepare(
     target: &Target,
@@ -261,7 +366,6 @@ fn prepare(
     subresource: &str,
     (current, mut new): (&Value, Value),
     now: &str,
-    warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let kind = &target.kind;
     let mistaken: Vec<Cause> = ["kind", "apiVersion"]
@@ -314,11 +418,23 @@ fn prepare(
         definitions::check_supported(&new)?;
         definitions::remember_storage(&mut new);
     }
-    builtin::complete_object(kind, &mut new, Some(current));
-    let causes = validate::object(kind, subresource, &new, Some(current), warnings);
-    if causes.is_empty() {
-        Ok(new)
-    } else {
-        Err(ApiError::invalid(kind, name, causes))
+    Ok(new)
+}
+
+/// Validates a prepared state.
+fn check(
+    target: &Target,
+    name: &str,
+    subresource: &str,
+    (current, new): (&Value, &mut Value),
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    builtin::complete_object(kind, new, Some(current));
+    let causes = validate::object(kind, subresource, new, Some(current), warnings);
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind, name, causes));
     }
+    warnings.extend(validate::warnings(kind, new, Some(current)));
+    Ok(())
 }

@@ -34,11 +34,19 @@ pub(in crate::schema) fn compile(source: &str) -> Result<Program, String> {
 /// # Errors
 /// The text of the error: the source is too long or too deep, or does not parse, or has an unknown variable.
 pub(crate) fn compile_expression(source: &str, variables: &[&str]) -> Result<(), String> {
+    compile_with_variables(source, variables).map(|_| ())
+}
+
+/// Compiles an expression over these variables.
+///
+/// # Errors
+/// As [`compile`].
+pub(super) fn compile_with_variables(source: &str, variables: &[&str]) -> Result<Program, String> {
     let known = Known {
         variables,
         any_function: true,
     };
-    compile_with(source, &known, lines).map(|_| ())
+    compile_with(source, &known, lines)
 }
 
 fn compile_with(

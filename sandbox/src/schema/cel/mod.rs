@@ -5,6 +5,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `compile.rs` | the compiler, with its limits |
+//! | `expression.rs` | an expression of admission, compiled and evaluated |
 //! | `names.rs` | the check that every variable and function exists |
 //! | `result.rs` | the check that a rule returns a boolean |
 //! | `library.rs` | all functions together, and the functions that the `cel` crate brings |
@@ -13,6 +14,7 @@
 
 mod collections;
 mod compile;
+mod expression;
 mod functions;
 mod library;
 mod names;
@@ -25,7 +27,9 @@ mod tests;
 mod urls;
 
 pub(super) use cel::Program;
+pub(crate) use cel::Value as CelValue;
 pub(crate) use compile::compile_expression;
 pub(super) use compile::{compile, env};
+pub(crate) use expression::{Expression, to_cel};
 pub(super) use library::{duration, optional, timestamp};
 pub(super) use result::is_boolean;

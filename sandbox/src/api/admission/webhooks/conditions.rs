@@ -1,0 +1,82 @@
+use serde_json::Value;
+
+use super::review;
+use crate::api::admission::attributes::Attributes;
+use crate::api::admission::rules;
+use crate::core::Core;
+use crate::error::ApiError;
+use crate::schema::{CelValue, Expression, to_cel};
+
+/// The variables of an expression about a request.
+#[derive(Clone)]
+pub(in crate::api::admission) struct Inputs(Vec<(&'static str, CelValue)>);
+
+impl Inputs {
+    pub(in crate::api::admission) fn new(
+        core: &Core,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Self {
+        let seen = |object: Option<&Value>| object.map_or(CelValue::Null, to_cel);
+        let request = review::request(core, attributes, &attributes.target.kind);
+        Self(vec![
+            ("object", seen(object)),
+            ("oldObject", seen(old)),
+            ("request", to_cel(&request)),
+        ])
+    }
+
+    /// Evaluates an expression.
+    ///
+    /// # Errors
+    /// The text of a real server.
+    pub(in crate::api::admission) fn evaluate(&self, source: &str) -> Result<CelValue, String> {
+        let names: Vec<&str> = self.0.iter().map(|(name, _)| *name).collect();
+        let expression = Expression::compile(source, &names)?;
+        let result = expression.evaluate(&self.0);
+        result.map_err(|why| format!("expression '{source}' resulted in error: {why}"))
+    }
+}
+
+/// Whether all match conditions of a webhook or policy hold. One that is false decides, also if others fail.
+///
+/// # Errors
+/// 403 if an expression fails and the failure policy is not to ignore it.
+pub(in crate::api::admission) fn conditions_hold(
+    attributes: &Attributes<'_>,
+    spec: &Value,
+    inputs: &Inputs,
+    object: Option<&Value>,
+) -> Result<bool, ApiError> {
+    let conditions = spec["matchConditions"].as_array().into_iter().flatten();
+    let mut failed = Vec::new();
+    for condition in conditions {
+        let source = condition["expression"].as_str().unwrap_or_default();
+        match inputs.evaluate(source) {
+            Ok(CelValue::Bool(false)) => return Ok(false),
+            Ok(_) => {}
+            Err(why) => failed.push(why),
+        }
+    }
+    if failed.is_empty() {
+        return Ok(true);
+    }
+    if spec["failurePolicy"] == "Ignore" {
+        return Ok(false);
+    }
+    let why = match failed.as_slice() {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    };
+    let name = rules::shown_name(attributes, object);
+    let shown = match attributes.name {
+        "" => "",
+        _ => name,
+    };
+    Err(ApiError::forbidden(
+        &attributes.target.resource(),
+        shown,
+        &why,
+    ))
+}

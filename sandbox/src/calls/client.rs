@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::failure;
+
+/// The longest answer of a webhook, in bytes.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// Sends one request over HTTPS to `address`, whose certificate must have the name `host` and be signed by one of `authorities`.
+///
+/// # Errors
+/// The text of Go's HTTP client.
+pub(super) async fn send(
+    (address, port): (&str, u16),
+    host: &str,
+    authorities: &[u8],
+    request: Request<Bytes>,
+) -> Result<Response<Bytes>, String> {
+    let shown = match address.contains(':') {
+        true => format!("[{address}]:{port}"),
+        false => format!("{address}:{port}"),
+    };
+    let mut places = tokio::net::lookup_host((address, port))
+        .await
+        .map_err(|_| failure::lookup(address))?;
+    let place = places.next().ok_or_else(|| failure::lookup(address))?;
+    let stream = TcpStream::connect(place)
+        .await
+        .map_err(|error| failure::dial(&shown, &error))?;
+    let _ = stream.set_nodelay(true);
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("tls: invalid name of the server: {host}"))?;
+    let connector = TlsConnector::from(Arc::new(trust(authorities)?));
+    let stream = connector.connect(name, stream).await;
+    let stream = stream.map_err(|error| failure::handshake(host, &error))?;
+    let closed = |error: hyper::Error| match error.is_incomplete_message() || error.is_closed() {
+        true => "EOF".to_owned(),
+        false => format!("net/http: {error}"),
+    };
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(closed)?;
+    // The connection ends with the request, also if the caller gives up.
+    let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+    let response = sender
+        .send_request(request.map(Full::new))
+        .await
+        .map_err(closed)?;
+    let (parts, body) = response.into_parts();
+    let body = Limited::new(body, LONGEST).collect().await;
+    let body = body.map_err(|error| format!("the answer cannot be read: {error}"))?;
+    Ok(Response::from_parts(parts, body.to_bytes()))
+}
+
+fn trust(authorities: &[u8]) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(authorities).flatten() {
+        roots
+            .add(authority)
+            .map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("tls: {error}"))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
