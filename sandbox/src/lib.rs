@@ -52,7 +52,7 @@
 //! | --- | --- |
 //! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, selectable fields, `status` and `scale` |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, conversion by webhook, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
 //! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
@@ -83,13 +83,13 @@
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
+//! - A request that needs one of these is answered 501: the variable `authorizer` in expressions of admission,
 //!   the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
-//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class, webhooks and, with the
-//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no admission policies, quotas, limit
+//! - Admission knows the life cycle of namespaces, priorities, the default tolerations of Pods, the default storage class, webhooks, ValidatingAdmissionPolicies and, with the
+//!   simulator, service accounts (but not the annotation `kubernetes.io/enforce-mountable-secrets`). There are no MutatingAdmissionPolicies, quotas, limit
 //!   ranges, default ingress classes and Pod security checks, and claims and volumes get no finalizer that protects them: the objects that configure
 //!   this are only stored. So are APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
@@ -121,11 +121,11 @@
 //!
 //! # Webhooks
 //!
-//! The server calls admission webhooks as a real one does, over HTTPS. Its Pods have no network, so a webhook behind a Service needs an address:
+//! The server calls admission webhooks, and the webhooks that convert custom resources, as a real one does, over HTTPS. Its Pods have no network, so a webhook behind a Service needs an address:
 //! that of [`Builder::service_address`], or a ready one in an EndpointSlice of the Service. With [`Sandbox::webhook`] a handler in Rust stands for a Service or a URL, and nothing leaves the
 //! process. Certificates are verified by the `caBundle` alone, answers have at most 16 MiB, and redirects are failures. Webhooks also see what the
-//! simulator writes. They do not see reviews of tokens and of access, the audit log does not show their annotations, and the variable `authorizer` is
-//! unknown to match conditions.
+//! simulator writes. They do not see reviews of tokens and of access, and the audit log does not show their annotations, nor those of policies. Types
+//! in the expressions of policies are not checked.
 //!
 //! # Settings
 //!

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
+use super::convert;
 use super::decode::{decode, refuse};
 use super::{
     Target, WriteOptions, Written, admission, identify, ownership, stamp, strategy, validate,
@@ -84,15 +85,16 @@ async fn create_known(
             let message = "resourceVersion should not be set on objects to be created";
             return Err(ApiError::new(500, "", message));
         }
+        let stored = convert::stored(core, target, new).await?;
         let committed = core.store.commit(Commit {
             resource: &target.storage(),
             key: &target.key(&name),
             expected: None,
-            write: Write::Put(target.store(new)),
+            write: Write::Put(stored),
             namespace: target.namespace.as_deref(),
         });
         match committed {
-            Ok(entry) => return Ok(target.read(&entry.object)),
+            Ok(entry) => return convert::read(core, target, &entry.object).await,
             Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
             Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
@@ -115,7 +117,7 @@ async fn create_known(
 fn name_conflict(core: &Core, target: &Target, name: &str) -> ApiError {
     let mut error = ApiError::already_exists(&target.resource(), name);
     let other = core.store.get(&target.storage(), &target.key(name));
-    if other.is_some_and(|other| meta::is_deleting(&target.read(&other.object))) {
+    if other.is_some_and(|other| meta::is_deleting(&other.object)) {
         error.message.insert_str(0, "object is being deleted: ");
     }
     error
@@ -178,10 +180,9 @@ fn fill(
     builtin::default_object(kind, object);
     stamp::stamp(kind, "", None, object, &core.clock.timestamp());
     if definitions::is_definition(kind) {
-        definitions::check_supported(object)?;
         definitions::remember_storage(object);
     }
-    Ok(())
+    admission::check_supported(kind, object)
 }
 
 /// The fields that a new object does not have yet when others may change it.

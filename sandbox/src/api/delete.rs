@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::admission::{Attributes, admit_request, is_on};
+use super::convert;
 use super::options::Propagation;
 use super::update::{commit, is_held};
 use super::{DeleteOptions, Target, strategy};
@@ -62,7 +63,7 @@ pub(crate) async fn delete(
             .store
             .get(&resource, &key)
             .ok_or_else(|| target.not_found(name))?;
-        let current = target.read(&entry.object);
+        let current = convert::read(core, target, &entry.object).await?;
         preconditions(target, name, &current, options)?;
         if is_namespace(target) && ["default", "kube-system", "kube-public"].contains(&name) {
             let why = "this namespace may not be deleted";
@@ -92,14 +93,16 @@ pub(crate) async fn delete(
             });
         }
         let committed = if waits {
-            commit(core, target, name, &entry, new)
+            let stored = convert::stored(core, target, new).await?;
+            commit(core, target, name, &entry, stored)
         } else {
-            remove(core, target, name, &entry, current)
+            let stored = convert::stored(core, target, current).await?;
+            remove(core, target, name, &entry, stored)
         };
         match committed {
             Ok(entry) => {
                 return Ok(Deleted {
-                    object: target.read(&entry.object),
+                    object: convert::read(core, target, &entry.object).await?,
                     gone: !waits,
                     warnings,
                 });
@@ -122,7 +125,7 @@ fn remove(
         resource: &target.storage(),
         key: &target.key(name),
         expected: Some(entry.version),
-        write: Write::Remove(target.store(last)),
+        write: Write::Remove(last),
         namespace: None,
     })
 }

@@ -39,7 +39,7 @@ pub(crate) async fn evict(
     deletion.dry_run |= options.dry_run;
     let given_version = deletion.resource_version.is_some();
     loop {
-        let pod = super::get_current(core, target, name)?;
+        let pod = super::get_current(core, target, name).await?;
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         let ended = matches!(phase, Some("Succeeded" | "Failed")) || meta::is_deleting(&pod);
         let mut pinned = deletion.clone();

@@ -123,6 +123,28 @@ impl Handle {
             .ok_or_else(|| ApiError::not_found(resource, ""))
     }
 
+    /// The target for an object in the version in which it is stored, so that its read needs no conversion.
+    fn target_of(
+        &self,
+        resource: &GroupResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Target, ApiError> {
+        let target = self.target(resource, namespace)?;
+        if target.kind.converter.is_none() {
+            return Ok(target);
+        }
+        let stored = self.get(resource, namespace, name);
+        let version = stored
+            .as_ref()
+            .and_then(|stored| stored["apiVersion"].as_str());
+        let version = version.and_then(|version| version.rsplit('/').next());
+        let registry = self.core.registry();
+        let kind =
+            version.and_then(|version| registry.find(&resource.group, version, &resource.resource));
+        Ok(kind.map_or(target, |kind| Target::new(kind, namespace)))
+    }
+
     pub(crate) fn get(
         &self,
         resource: &GroupResource,
@@ -158,7 +180,7 @@ impl Handle {
         let namespace = meta::text(&object, "namespace").to_owned();
         let target = self.target(resource, Some(&namespace))?;
         let options = self.options();
-        if !options.admitted {
+        if !options.admitted && target.kind.converter.is_none() {
             let created = now(create(&self.core, &target, object, &options, false));
             return created.map(|written| written.object);
         }
@@ -189,9 +211,9 @@ impl Handle {
         subresource: &str,
         mut change: impl FnMut(&mut Value),
     ) -> Result<Value, ApiError> {
-        let target = self.target(resource, namespace)?;
+        let target = self.target_of(resource, namespace, name)?;
         let options = self.options();
-        if !options.admitted {
+        if !options.admitted && target.kind.converter.is_none() {
             let changed = |current: &Value| {
                 let mut new = current.clone();
                 change(&mut new);
@@ -204,7 +226,7 @@ impl Handle {
         let write = ["update", &resource.to_string(), place, name, subresource].join("/");
         loop {
             // The function of the caller cannot wait, so its result does: at the resource version that it was made from.
-            let mut new = super::get_current(&self.core, &target, name)?;
+            let mut new = now(super::get_current(&self.core, &target, name))?;
             let version = meta::resource_version(&new).to_owned();
             change(&mut new);
             let is_pinned = meta::resource_version(&new) != version;
@@ -228,10 +250,10 @@ impl Handle {
         name: &str,
         options: &DeleteOptions,
     ) -> Result<Deleted, ApiError> {
-        let target = self.target(resource, namespace)?;
+        let target = self.target_of(resource, namespace, name)?;
         let mut options = options.clone();
         options.admitted = admission::is_on(&self.core);
-        if !options.admitted {
+        if !options.admitted && target.kind.converter.is_none() {
             return now(delete(&self.core, &target, name, &options));
         }
         options.user = self.user();

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::Target;
+use super::{Target, convert};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
@@ -61,7 +61,7 @@ pub(crate) async fn get(
     at_least(core, parse_version(version)?).await?;
     let entry = core.store.get(&target.storage(), &target.key(name));
     let entry = entry.ok_or_else(|| target.not_found(name))?;
-    Ok(target.read(&entry.object))
+    convert::read(core, target, &entry.object).await
 }
 
 /// Lists objects.
@@ -136,6 +136,7 @@ pub(crate) async fn list(
         }
         listed.remaining = request.selection.is_everything().then_some(rest.len());
     }
+    convert::entries(core, target, &mut listed.entries).await?;
     Ok(listed)
 }
 

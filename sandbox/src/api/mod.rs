@@ -11,6 +11,7 @@
 //! | `list.rs`, `watch.rs` | reads |
 //! | `create.rs`, `update.rs`, `patch.rs`, `delete.rs` | writes |
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
+//! | `convert.rs` | custom resources in another version, by the webhook of their definition |
 //! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
@@ -21,6 +22,9 @@
 
 mod admission;
 mod bind;
+mod convert;
+#[cfg(test)]
+mod convert_test;
 mod create;
 mod decode;
 mod delete;
@@ -47,6 +51,7 @@ mod watch;
 pub(crate) use admission::create_default_account;
 use admission::{Attributes, Operation};
 pub(crate) use bind::bind;
+pub(crate) use convert::events as convert_events;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
 pub(crate) use evict::{evict, set_disruption_condition};
@@ -77,10 +82,10 @@ pub(crate) const AUTHORITY: &str = "kube-root-ca.crt";
 ///
 /// # Errors
 /// 404.
-fn get_current(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
+async fn get_current(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
     let entry = core.store.get(&target.storage(), &target.key(name));
     let entry = entry.ok_or_else(|| target.not_found(name))?;
-    Ok(target.read(&entry.object))
+    convert::read(core, target, &entry.object).await
 }
 
 /// Lets others change and refuse the object of a subresource that has a kind of its own. Returns the object and the warnings.

@@ -46,7 +46,7 @@ pub(crate) async fn issue(
             return invalid(name, cause);
         }
     }
-    let account = get_current(core, target, name)?;
+    let account = get_current(core, target, name).await?;
     let uid = meta::uid(&account);
     same_uid(
         meta::uid(request),
@@ -71,7 +71,8 @@ pub(crate) async fn issue(
         namespace,
         name,
         request.pointer("/spec/boundObjectRef"),
-    )?;
+    )
+    .await?;
     let audiences = request.pointer("/spec/audiences").and_then(Value::as_array);
     let audiences = match audiences {
         Some(given) if !given.is_empty() => Value::Array(given.clone()),
@@ -146,7 +147,7 @@ fn managed_fields_entry(core: &Core, request: &Value, options: &WriteOptions) ->
 }
 
 /// The object whose deletion ends the token, and the name of its claim.
-fn bound_to(
+async fn bound_to(
     core: &Core,
     namespace: &str,
     account: &str,
@@ -177,7 +178,7 @@ fn bound_to(
     let resource = GroupResource::new("", plural);
     let kind_served = registry.storage("", plural);
     let served = kind_served.ok_or_else(|| ApiError::not_found(&resource, name))?;
-    let object = get_current(core, &Target::new(served, Some(namespace)), name)?;
+    let object = get_current(core, &Target::new(served, Some(namespace)), name).await?;
     let runs_as = object
         .pointer("/spec/serviceAccountName")
         .and_then(Value::as_str);

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
+use super::convert;
 use super::decode::{decode, refuse};
 use super::{
     Target, WriteOptions, Written, admission, create, identify, named, ownership, scale, stamp,
@@ -134,7 +135,7 @@ pub(crate) async fn update(
             .store
             .get(&resource, &key)
             .ok_or_else(|| target.not_found(name))?;
-        let current = target.read(&entry.object);
+        let current = convert::read(core, target, &entry.object).await?;
         let (mut new, owned, decoded) = match change(&current)? {
             Change::Plain(new) => (new, false, None),
             Change::Owned(new) => (new, true, Some(Vec::new())),
@@ -166,14 +167,20 @@ pub(crate) async fn update(
             created: false,
             warnings: warnings.clone(),
         };
-        if is_stored(target, &entry, &new) && !is_finished(target, &new) {
+        let finished = is_finished(target, &new);
+        let result = options.dry_run.then(|| new.clone());
+        let stored = convert::stored(core, target, new).await?;
+        if is_stored(target, &entry, &stored) && !finished {
             return Ok(written(current));
         }
-        if options.dry_run {
+        if let Some(new) = result {
             return Ok(written(new));
         }
-        match commit(core, target, name, &entry, new) {
-            Ok(entry) => return Ok(written(target.read(&entry.object))),
+        match commit(core, target, name, &entry, stored) {
+            Ok(entry) => {
+                let object = convert::read(core, target, &entry.object).await?;
+                return Ok(written(object));
+            }
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
             Err(_) => return Err(target.not_found(name)),
@@ -181,7 +188,7 @@ pub(crate) async fn update(
     }
 }
 
-/// Writes a new state, or removes the object if nothing holds its deletion back any more.
+/// Writes a new state in its stored version, or removes the object if nothing holds its deletion back any more.
 pub(super) fn commit(
     core: &Core,
     target: &Target,
@@ -190,7 +197,6 @@ pub(super) fn commit(
     new: Value,
 ) -> Result<Entry, CommitError> {
     let finished = is_finished(target, &new);
-    let new = target.store(new);
     core.store.commit(Commit {
         resource: &target.storage(),
         key: &target.key(name),
@@ -206,8 +212,12 @@ pub(super) fn commit(
 
 /// Whether the object is already stored in this state. A default that only the read adds, such as one of a new schema,
 /// does not count.
-fn is_stored(target: &Target, entry: &Entry, new: &Value) -> bool {
-    let mut new = target.store(new.clone());
+fn is_stored(target: &Target, entry: &Entry, stored: &Value) -> bool {
+    let same_version = entry.object.get("apiVersion") == stored.get("apiVersion");
+    if same_version || target.kind.converter.is_some() {
+        return meta::same(&entry.object, stored);
+    }
+    let mut new = stored.clone();
     meta::copy_field(&mut new, &entry.object, "apiVersion");
     meta::same(&entry.object, &new)
 }
@@ -415,9 +425,9 @@ fn prepare(
     }
     let defines = definitions::is_definition(kind) && subresource.is_empty();
     if defines {
-        definitions::check_supported(&new)?;
         definitions::remember_storage(&mut new);
     }
+    admission::check_supported(kind, &new)?;
     Ok(new)
 }
 

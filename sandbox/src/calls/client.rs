@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -31,13 +32,10 @@ pub(super) async fn send(
         true => format!("[{address}]:{port}"),
         false => format!("{address}:{port}"),
     };
-    let mut places = tokio::net::lookup_host((address, port))
-        .await
-        .map_err(|_| failure::lookup(address))?;
-    let place = places.next().ok_or_else(|| failure::lookup(address))?;
-    let stream = TcpStream::connect(place)
-        .await
-        .map_err(|error| failure::dial(&shown, &error))?;
+    let places = tokio::net::lookup_host((address, port)).await;
+    let places: Vec<SocketAddr> = places.map_err(|_| failure::lookup(address))?.collect();
+    let stream = TcpStream::connect(&places[..]).await;
+    let stream = stream.map_err(|error| failure::dial(&shown, &error))?;
     let _ = stream.set_nodelay(true);
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| format!("tls: invalid name of the server: {host}"))?;

@@ -53,7 +53,7 @@ mod structural;
 mod tests;
 mod validate;
 
-pub(crate) use cel::{CelValue, Expression, compile_expression, to_cel};
+pub(crate) use cel::{CelValue, Expression, cel_map, compile_expression, to_cel, uses_variable};
 pub(crate) use error::{FieldError, FieldErrorKind};
 pub use node::Schema;
 pub(crate) use set::SchemaSet;

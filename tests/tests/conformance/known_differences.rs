@@ -10,11 +10,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "the sandbox does not read the certificate of a Secret, about which a real server warns",
     ),
     (
-        "definitions-refused: conversion",
-        "",
-        "the sandbox does not offer conversion webhooks; its answer says so",
-    ),
-    (
         "definitions-refused: rule is too expensive",
         "",
         "the sandbox does not estimate the cost of rules",

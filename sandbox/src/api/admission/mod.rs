@@ -9,11 +9,13 @@
 //! | `tolerations.rs` | DefaultTolerationSeconds | lets a Pod stay five minutes on a node that does not answer |
 //! | `priority.rs` | Priority | gives a Pod the priority of its class; allows one default class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
+//! | `policies/` | ValidatingAdmissionPolicy | evaluates policies |
 //! | `webhooks/` | MutatingAdmissionWebhook, ValidatingAdmissionWebhook | asks webhooks |
 //!
 //! `attributes.rs` describes a request to webhooks, `rules.rs` says which of them match it.
 
 mod attributes;
+mod policies;
 mod priority;
 mod rules;
 mod service_account;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::convert;
 use super::decode::decode;
 use super::{FieldValidation, Target, WriteOptions};
 use crate::builtin;
@@ -82,7 +85,10 @@ pub(super) fn admit_change(
 
 /// The kinds of configurations by which others admit requests.
 const MUTATING: [&str; 1] = ["mutatingwebhookconfigurations"];
-const VALIDATING: [&str; 1] = ["validatingwebhookconfigurations"];
+const VALIDATING: [&str; 2] = [
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+];
 
 fn has_any(core: &Core, plurals: &[&str]) -> bool {
     plurals.iter().any(|plural| {
@@ -105,6 +111,17 @@ pub(super) fn mutates(core: &Core) -> bool {
 /// Whether others may refuse requests. If not, there is no need to call [`validate`].
 pub(super) fn validates(core: &Core) -> bool {
     has_any(core, &VALIDATING)
+}
+
+/// Checks that the sandbox has what a configuration of admission needs.
+///
+/// # Errors
+/// 501 if it does not.
+pub(super) fn check_supported(kind: &ServedKind, object: &Value) -> Result<(), ApiError> {
+    match kind.group == "admissionregistration.k8s.io" {
+        true => policies::check_supported(object),
+        false => Ok(()),
+    }
 }
 
 /// Asks those who may change the object of a request. Returns the changed object. A request to delete has no object. `in_tree` is what the
@@ -149,6 +166,7 @@ pub(super) async fn validate(
     if rules::is_exempt(attributes) {
         return Ok(());
     }
+    policies::validate(core, attributes, object, old, warnings).await?;
     webhooks::validate(core, attributes, object, old, warnings).await
 }
 
@@ -172,7 +190,7 @@ pub(super) async fn admit_request(
 
 /// An object of a request in the version of another kind under which it is served.
 async fn equivalent(
-    _core: &Core,
+    core: &Core,
     attributes: &Attributes<'_>,
     kind: &Arc<ServedKind>,
     object: Option<&Value>,
@@ -185,8 +203,9 @@ async fn equivalent(
     if is_own || attributes::own_kind(attributes.subresource).is_some() {
         return Ok(Some(object.clone()));
     }
-    let stored = attributes.target.store(object.clone());
-    Ok(Some(Target::new(kind, None).read(&stored)))
+    let to = Target::new(kind, None);
+    let seen = convert::between(core, attributes.target, &to, object.clone()).await?;
+    Ok(Some(seen))
 }
 
 /// A changed object as the server takes it over: in the version of the request, without unknown fields, with defaults.
@@ -194,7 +213,7 @@ async fn equivalent(
 /// # Errors
 /// 500 if its fields have wrong types.
 async fn received(
-    _core: &Core,
+    core: &Core,
     attributes: &Attributes<'_>,
     kind: &Arc<ServedKind>,
     object: Value,
@@ -211,7 +230,7 @@ async fn received(
     };
     decode(&seen, &mut object, &options).map_err(|wrong| ApiError::internal(wrong.text))?;
     if kind.version != target.kind.version || kind.group != target.kind.group {
-        object = target.read(&seen.store(object));
+        object = convert::between(core, &seen, target, object).await?;
     }
     target.kind.structural().apply_defaults(&mut object);
     builtin::default_object(&target.kind, &mut object);

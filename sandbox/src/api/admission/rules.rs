@@ -91,7 +91,11 @@ fn matches(rule: &Value, attributes: &Attributes<'_>, resource: Triple<'_>) -> b
                 && (part == "*" || part == attributes.subresource)
         })
     };
+    let names = rule["resourceNames"].as_array();
+    let has_name = names
+        .is_none_or(|names| names.is_empty() || names.iter().any(|name| name == attributes.name));
     scope
+        && has_name
         && has("operations", attributes.operation.name())
         && has("apiGroups", group)
         && has("apiVersions", version)

@@ -77,7 +77,7 @@ fn one_webhook(webhook: &Value, field: &str, found: &mut Vec<FieldError>) {
         found.push(FieldError::invalid(field, seconds.clone(), detail));
     }
     selectors(webhook, field, found);
-    client(
+    webhook_client(
         at(webhook, "/clientConfig"),
         &format!("{field}.clientConfig"),
         found,
@@ -109,7 +109,8 @@ fn selectors(fields: &Value, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
-fn client(client: &Value, field: &str, found: &mut Vec<FieldError>) {
+/// How the server reaches a webhook.
+pub(crate) fn webhook_client(client: &Value, field: &str, found: &mut Vec<FieldError>) {
     let (url, service) = (at(client, "/url"), at(client, "/service"));
     if url.is_null() == service.is_null() {
         let detail = "exactly one of url or service is required";

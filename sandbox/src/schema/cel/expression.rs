@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use cel::{Context, Program, Value};
 use serde_json::Value as Json;
 
@@ -41,4 +43,27 @@ impl Expression {
 /// A JSON value in CEL, by its own types.
 pub(crate) fn to_cel(json: &Json) -> Value {
     stack::large(|| convert(None, json))
+}
+
+/// A map of CEL values.
+pub(crate) fn cel_map(entries: &[(String, Value)]) -> Value {
+    let map: HashMap<String, Value> = entries.iter().cloned().collect();
+    map.into()
+}
+
+/// Whether an expression uses a variable. One that does not parse uses none.
+pub(crate) fn uses_variable(source: &str, variable: &str) -> bool {
+    let parsed = compile_with_variables(
+        source,
+        &[
+            variable,
+            "object",
+            "oldObject",
+            "request",
+            "params",
+            "namespaceObject",
+            "variables",
+        ],
+    );
+    parsed.is_ok_and(|program| program.references().has_variable(variable))
 }

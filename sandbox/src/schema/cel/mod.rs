@@ -30,6 +30,6 @@ pub(super) use cel::Program;
 pub(crate) use cel::Value as CelValue;
 pub(crate) use compile::compile_expression;
 pub(super) use compile::{compile, env};
-pub(crate) use expression::{Expression, to_cel};
+pub(crate) use expression::{Expression, cel_map, to_cel, uses_variable};
 pub(super) use library::{duration, optional, timestamp};
 pub(super) use result::is_boolean;

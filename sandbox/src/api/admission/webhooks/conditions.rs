@@ -2,9 +2,7 @@ use serde_json::Value;
 
 use super::review;
 use crate::api::admission::attributes::Attributes;
-use crate::api::admission::rules;
 use crate::core::Core;
-use crate::error::ApiError;
 use crate::schema::{CelValue, Expression, to_cel};
 
 /// The variables of an expression about a request.
@@ -27,6 +25,12 @@ impl Inputs {
         ])
     }
 
+    /// Sets one more variable.
+    pub(in crate::api::admission) fn set(&mut self, name: &'static str, value: CelValue) {
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value));
+    }
+
     /// Evaluates an expression.
     ///
     /// # Errors
@@ -42,13 +46,11 @@ impl Inputs {
 /// Whether all match conditions of a webhook or policy hold. One that is false decides, also if others fail.
 ///
 /// # Errors
-/// 403 if an expression fails and the failure policy is not to ignore it.
+/// The text of the error if an expression fails and the failure policy is not to ignore it.
 pub(in crate::api::admission) fn conditions_hold(
-    attributes: &Attributes<'_>,
     spec: &Value,
     inputs: &Inputs,
-    object: Option<&Value>,
-) -> Result<bool, ApiError> {
+) -> Result<bool, String> {
     let conditions = spec["matchConditions"].as_array().into_iter().flatten();
     let mut failed = Vec::new();
     for condition in conditions {
@@ -65,18 +67,8 @@ pub(in crate::api::admission) fn conditions_hold(
     if spec["failurePolicy"] == "Ignore" {
         return Ok(false);
     }
-    let why = match failed.as_slice() {
+    Err(match failed.as_slice() {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
-    };
-    let name = rules::shown_name(attributes, object);
-    let shown = match attributes.name {
-        "" => "",
-        _ => name,
-    };
-    Err(ApiError::forbidden(
-        &attributes.target.resource(),
-        shown,
-        &why,
-    ))
+    })
 }

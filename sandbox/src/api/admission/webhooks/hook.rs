@@ -87,7 +87,10 @@ impl Hook {
             let seen = equivalent(core, attributes, &kind, object).await?;
             let seen_old = equivalent(core, attributes, &kind, old).await?;
             let inputs = Inputs::new(core, attributes, seen.as_ref(), seen_old.as_ref());
-            if !conditions_hold(attributes, spec, &inputs, object)? {
+            let holds = conditions_hold(spec, &inputs).map_err(|why| {
+                ApiError::forbidden(&attributes.target.resource(), attributes.name, &why)
+            })?;
+            if !holds {
                 return Ok(None);
             }
         }

@@ -21,5 +21,6 @@ mod review;
 mod tests;
 mod validate;
 
+pub(super) use conditions::{Inputs, conditions_hold};
 pub(super) use mutate::{Round, mutate};
 pub(super) use validate::validate;
