@@ -6,14 +6,13 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::failure;
+use super::trust::trust;
 
 /// The longest answer of a webhook, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -59,18 +58,4 @@ pub(super) async fn send(
     let body = Limited::new(body, LONGEST).collect().await;
     let body = body.map_err(|error| format!("the answer cannot be read: {error}"))?;
     Ok(Response::from_parts(parts, body.to_bytes()))
-}
-
-fn trust(authorities: &[u8]) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    for authority in CertificateDer::pem_slice_iter(authorities).flatten() {
-        roots
-            .add(authority)
-            .map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("tls: {error}"))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

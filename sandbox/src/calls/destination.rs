@@ -40,10 +40,6 @@ impl Destination {
     pub(crate) fn read(config: &Value) -> Result<Self, String> {
         let bundle = config["caBundle"].as_str().unwrap_or_default();
         let authorities = STANDARD.decode(bundle).unwrap_or_default();
-        let slash = |path: &str| match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("/{path}"),
-        };
         if let Some(service) = config.get("service").filter(|service| service.is_object()) {
             let text = |field: &str| service[field].as_str().unwrap_or_default().to_owned();
             let (namespace, name) = (text("namespace"), text("name"));
@@ -54,7 +50,7 @@ impl Destination {
                 base: format!("https://{host}:{port}"),
                 host,
                 port,
-                path: slash(&text("path")),
+                path: clean(&text("path")),
                 service: Some(Service { namespace, name }),
                 authorities,
             });
@@ -72,7 +68,7 @@ impl Destination {
             base: format!("https://{authority}"),
             host: host.trim_matches(['[', ']']).to_owned(),
             port: uri.port_u16().unwrap_or(443),
-            path: slash(uri.path()),
+            path: clean(uri.path()),
             service: None,
             authorities,
         })
@@ -82,6 +78,21 @@ impl Destination {
     pub(super) fn url(&self, query: &str) -> String {
         format!("{}{}{query}", self.base, self.path)
     }
+}
+
+/// A path as client-go sends it: absolute, without empty segments and dots. envtest writes two slashes.
+fn clean(path: &str) -> String {
+    let mut kept = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                kept.pop();
+            }
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 #[cfg(test)]
@@ -99,6 +110,13 @@ mod tests {
             "https://web.shop.svc:443/check?timeout=10s"
         );
         assert_eq!((read.host.as_str(), read.port), ("web.shop.svc", 443));
+    }
+
+    #[test]
+    fn a_path_is_cleaned() {
+        for (path, expected) in [("//check", "/check"), ("", "/"), ("/a/./b/../c/", "/a/c")] {
+            assert_eq!(clean(path), expected);
+        }
     }
 
     #[test]

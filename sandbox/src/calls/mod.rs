@@ -11,7 +11,7 @@
 //! | `calls.rs` | [`Calls`]: handlers, addresses of Services, one call |
 //! | `destination.rs` | reads a `clientConfig` |
 //! | `services.rs` | finds the address of a Service |
-//! | `client.rs` | one HTTPS request |
+//! | `client.rs`, `trust.rs` | one HTTPS request, and whose certificates it trusts |
 //! | `failure.rs` | the texts of failures |
 //! | `unfinished.rs` | writes of controllers that wait for a call |
 
@@ -20,6 +20,7 @@ mod client;
 mod destination;
 mod failure;
 mod services;
+mod trust;
 mod unfinished;
 
 pub(crate) use calls::{Calls, Handler};

@@ -19,4 +19,5 @@ mod refusals;
 mod reviews;
 mod snapshots;
 mod watches;
+mod webhooks;
 mod writes;
