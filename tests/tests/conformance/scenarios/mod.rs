@@ -2,15 +2,18 @@
 
 mod admission;
 mod apply;
+mod conversion;
 mod crud;
 mod definitions;
 mod discovery;
 mod forms;
 mod gadget;
+mod hook_server;
 mod kinds;
 mod kubectl;
 mod lists;
 mod patches;
+mod policies;
 mod protobuf;
 mod ratcheting;
 mod refusals;
@@ -20,6 +23,7 @@ mod status;
 mod subresources;
 mod validation;
 mod watch_lists;
+mod webhooks;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -92,6 +96,9 @@ scenarios! {
     "pods" => subresources::pods,
     "admission" => admission::of_pods,
     "admission-of-claims" => admission::of_claims,
+    "webhooks" => webhooks::of_admission,
+    "policies" => policies::of_admission,
+    "conversion" => conversion::of_custom_resources,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
     "token-reviews" => reviews::of_tokens,

@@ -23,7 +23,11 @@ impl Variables {
             let text = |field: &str| variable[field].as_str().unwrap_or_default();
             match variables.evaluate(text("expression")) {
                 Ok(value) => known.push((text("name").into(), value)),
-                Err(why) => variables.failed.push((text("name").into(), why)),
+                Err(why) => {
+                    let prefix = format!("expression '{}' resulted in error: ", text("expression"));
+                    let why = why.strip_prefix(&prefix).unwrap_or(&why).to_owned();
+                    variables.failed.push((text("name").into(), why));
+                }
             }
             variables.inputs.set("variables", cel_map(&known));
         }
