@@ -33,4 +33,5 @@ mod shared_secret;
 
 mod sources;
 mod status;
+mod webhooks;
 mod without_conditions;

@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use super::{
     Defaults, election, manifests,
     serving::{self, ENDPOINTS, parse_metrics_address},
+    webhooks,
 };
 use crate::operator::{logs, version};
 
@@ -32,7 +33,7 @@ const PRECEDENCE: &str = "Priority: the flag, then its environment variable, the
 const SETTINGS_OF_RUN: &str = "Give the settings with which the operator runs in the cluster. Environment variables are not read.";
 
 /// The flags that make a difference to the roles.
-const SETTINGS_OF_ROLES: [&str; 8] = [
+const SETTINGS_OF_ROLES: [&str; 9] = [
     CHECK,
     OPERATOR_NAMESPACE,
     "install-definitions",
@@ -41,6 +42,7 @@ const SETTINGS_OF_ROLES: [&str; 8] = [
     "lease-name",
     "lease-namespace",
     "metrics-auth",
+    webhooks::CERTIFICATES,
 ];
 
 /// The flag for the namespace of the operator's pods.
@@ -127,7 +129,9 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
                 .help("The shell"),
         );
     let finished = |command, metrics_address, elects| {
-        let command = shared(command, name, defaults, metrics_address, elects);
+        let is_local = metrics_address == DEV_METRICS_ADDRESS;
+        let command = shared(command, name, defaults, metrics_address, elects)
+            .args(webhooks::args(defaults, is_local));
         with_flags::<F>(command, name)
     };
     let elects = defaults.elects.unwrap_or(true);
@@ -186,6 +190,7 @@ fn with_flags<F: Args>(command: Command, name: &str) -> Command {
 fn printing(command: Command, name: &str, defaults: &Defaults) -> Command {
     let elects = defaults.elects.unwrap_or(true);
     settings(command, name, defaults, METRICS_ADDRESS, elects)
+        .args(webhooks::args(defaults, false))
         .arg(operator_namespace(name))
         .arg(check())
 }

@@ -8,6 +8,7 @@ mod readiness;
 mod roles;
 mod runnables;
 mod stopping;
+mod webhooks;
 mod world;
 
 /// A program with its own runtime can spawn the operator: its future is `Send`.
