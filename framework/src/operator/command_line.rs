@@ -25,6 +25,8 @@ pub(super) struct CommandLine {
 /// The API server of `dev`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct DevOptions {
+    /// The kubeconfig of a running server; without it `dev` starts one.
+    pub(super) kubeconfig: Option<PathBuf>,
     pub(super) port: u16,
     /// Files to install before the operator starts.
     pub(super) install: Vec<PathBuf>,
@@ -40,7 +42,7 @@ pub(super) enum CommandAction {
         kubeconfig: KubeconfigOptions,
         options: RunOptions,
     },
-    /// Runs the operator against an API server in this process.
+    /// Runs the operator against an API server for development.
     Dev {
         server: DevOptions,
         options: RunOptions,
@@ -171,6 +173,7 @@ impl CommandLine {
             }
             Some("dev") => CommandAction::Dev {
                 server: DevOptions {
+                    kubeconfig: matches.get_one("dev-kubeconfig").cloned(),
                     port: matches.get_one("port").copied().unwrap_or_default(),
                     install: matches
                         .get_many("install")
@@ -449,6 +452,13 @@ mod tests {
                 DevOptions {
                     port: 6443,
                     data: Some("d".into()),
+                    ..DevOptions::default()
+                },
+            ),
+            (
+                "dev --kubeconfig k",
+                DevOptions {
+                    kubeconfig: Some("k".into()),
                     ..DevOptions::default()
                 },
             ),

@@ -242,14 +242,23 @@ impl Operator {
         server: DevOptions,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use super::dev::{Banner, DevCluster, InstallFiles};
+        use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects};
 
         let install = InstallFiles::read(&server.install)?;
-        say("Starting an API server in this process …")?;
-        let cluster = DevCluster::start(&self.name, server.port, server.data.as_deref()).await?;
+        let (cluster, objects) = match (&server.kubeconfig, server.data) {
+            (Some(path), _) => (DevServer::of_kubeconfig(path).await?, Objects::Stay),
+            (None, data) => {
+                say("Starting an API server in this process …")?;
+                let cluster = DevCluster::start(&self.name, server.port, data.as_deref()).await?;
+                (
+                    DevServer::Own(cluster),
+                    data.map_or(Objects::End, Objects::Kept),
+                )
+            }
+        };
         let mut banner = Banner {
             operator: self.name.clone(),
-            api_server: cluster.address(),
+            api_server: cluster.url(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             taken_kubeconfig: cluster.taken_kubeconfig().map(Path::to_owned),
             http: None,
@@ -257,7 +266,7 @@ impl Operator {
             example: self.example.clone(),
             definitions: self.definitions()?,
             routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
-            data: server.data,
+            objects,
             only_stored: Vec::new(),
         };
         // If the operator waits for something, its user needs kubectl to find out what.

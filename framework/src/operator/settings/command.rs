@@ -60,6 +60,14 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .args(cluster());
     let run = Command::new("run").args(cluster());
     let dev = Command::new("dev").args([
+        // Not the kubeconfig of `run`: no variable and no settings file chooses where definitions are installed.
+        Arg::new("dev-kubeconfig")
+            .long("kubeconfig")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with_all(["port", "data"])
+            .help_heading(CLUSTER)
+            .help("Work with the API server of this kubeconfig, and install the definitions there; without it the command starts a server"),
         Arg::new("port")
             .long("port")
             .value_name("PORT")
