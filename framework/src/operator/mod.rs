@@ -62,7 +62,7 @@
 //! | --- | --- |
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
-//! | `definition_check.rs` | what `crd` checks before it prints |
+//! | `definition_check.rs`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
 //! | `moving/` | the commands `uninstall` and `adopt-from` |
@@ -100,6 +100,7 @@ mod operator;
 mod output;
 mod own_checks;
 mod printed;
+mod program_check;
 mod rbac;
 mod readiness;
 mod registration;

@@ -7,12 +7,10 @@ use super::{
     declared_access::DeclaredAccess,
     definition_check::OwnDefinition,
     manifests::ManifestChange,
-    own_checks::{self, HealthEndpoint, OwnCheck},
+    own_checks::{HealthEndpoint, OwnCheck},
     readiness::OwnKinds,
     registration::{Registered, Registration},
-    route,
     runnable::Runnable,
-    running,
     subcommands::Subcommands,
 };
 use crate::{
@@ -511,68 +509,6 @@ impl Operator {
         // `self` is not held while this waits, because threads cannot share the functions that build reconcilers.
         let (definitions, name) = (self.definitions(), self.name.clone());
         async move { Ok(crd::install(client, &definitions?, &name).await?) }
-    }
-
-    /// Checks that no two types define one kind. Only the first definition would be installed.
-    fn check_types(&self) -> Result<(), OperatorError> {
-        let own: Vec<_> = self
-            .registered
-            .iter()
-            .filter(|registered| registered.definition().is_some())
-            .filter_map(|registered| Some((registered.resource()?, registered.rust_type())))
-            .collect();
-        for (number, (kind, (id, name))) in own.iter().enumerate() {
-            let first = own.iter().take(number).find(|(other, (other_id, _))| {
-                let is_same = other.kind == kind.kind || other.plural == kind.plural;
-                other.group == kind.group && is_same && other_id != id
-            });
-            let Some((other, (_, other_name))) = first else {
-                continue;
-            };
-            let advice = match other.version == kind.version {
-                true => {
-                    "let all controllers use one type; for a second one with fewer fields, write \
-                     `#[resource(view_of = ..)]` with the first"
-                }
-                false => {
-                    "keep one version, and let all controllers use its type; an operator cannot \
-                     serve several versions of its own kind yet"
-                }
-            };
-            return Err(OperatorError::TwoTypes {
-                kind: kind.qualified_plural(),
-                first: format!("`{other_name}` ({})", other.version),
-                second: format!("`{name}` ({})", kind.version),
-                advice: advice.into(),
-            });
-        }
-        Ok(())
-    }
-
-    /// Checks what can be wrong in the program itself, before anything is started or printed.
-    pub(super) fn check(&self) -> Result<(), OperatorError> {
-        running::check_name(&self.name)?;
-        self.check_types()?;
-        for (number, (path, _)) in self.routes.iter().enumerate() {
-            let refused = |problem| OperatorError::Route {
-                path: path.clone(),
-                problem,
-            };
-            route::check_path(path).map_err(refused)?;
-            let mut before = self.routes.iter().take(number);
-            if before.any(|(other, _)| other == path) {
-                let problem = "the program has two routes at that path: remove one";
-                return Err(refused(problem.into()));
-            }
-        }
-        for (number, one) in self.checks.iter().enumerate() {
-            own_checks::check_name(one.endpoint, &one.name)?;
-            let mut before = self.checks.iter().take(number);
-            if before.any(|other| other.endpoint == one.endpoint && other.name == one.name) {
-                return Err(own_checks::twice(one.endpoint, &one.name));
-            }
-        }
-        Ok(())
     }
 
     /// The kinds that the operator defines itself, for messages.

@@ -48,7 +48,7 @@ pub(crate) async fn count(core: Arc<Core>) {
     }
 }
 
-/// Waits for a quota. Returns whether there is one; there is none once the kind is not served.
+/// Waits until a quota exists. Returns `false` if the server does not serve the kind.
 async fn one_exists(handle: &Handle) -> bool {
     let Some(mut changes) = handle.subscribe(&quotas(), 0) else {
         return false;

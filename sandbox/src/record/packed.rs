@@ -41,40 +41,28 @@ impl Packed {
     }
 
     pub(super) fn unpack(&self) -> RecordedRequest {
-        let mut begin = 0;
-        let [
-            verb,
-            method,
-            path,
-            query,
-            group,
-            version,
-            resource,
-            subresource,
-            namespace,
-            name,
-            content_type,
-            user_agent,
-            user,
-        ] = self.ends.map(|end| {
-            let text = self.texts.get(begin..end as usize).unwrap_or_default();
-            begin = end as usize;
+        let (mut begin, mut ends) = (0, self.ends.iter());
+        let mut next = || {
+            let end = ends.next().map_or(begin, |end| *end as usize);
+            let text = self.texts.get(begin..end).unwrap_or_default();
+            begin = end;
             text.to_owned()
-        });
+        };
+        // The order is that of `new`.
         RecordedRequest {
-            verb,
-            method,
-            path,
-            query,
-            group,
-            version,
-            resource,
-            subresource,
-            namespace,
-            name,
-            content_type,
-            user_agent,
-            user,
+            verb: next(),
+            method: next(),
+            path: next(),
+            query: next(),
+            group: next(),
+            version: next(),
+            resource: next(),
+            subresource: next(),
+            namespace: next(),
+            name: next(),
+            content_type: next(),
+            user_agent: next(),
+            user: next(),
             status: self.status,
         }
     }

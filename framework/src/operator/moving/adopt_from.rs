@@ -9,14 +9,13 @@ use super::{
     objects,
 };
 use crate::{
-    client::{Client, Error, Patch, PatchParams},
+    client::{Client, Error},
     controller::WrittenKinds,
     operator::{OperatorError, settings::AdoptFlags},
     resource::{ApiResource, DynamicObject, Object, ObjectMeta, PartialObject},
 };
 
 /// The largest number of attempts to write an object that others change, too.
-pub(super) const ATTEMPTS: usize = 5;
 
 /// Takes over the objects of an operator that this one replaces.
 pub(super) struct AdoptFrom {
@@ -305,32 +304,14 @@ impl AdoptFrom {
         client: &Client,
         resource: &ApiResource,
         takeover: &Takeover,
-        mut object: PartialObject,
+        object: PartialObject,
     ) -> Result<bool, Error> {
-        let params = PatchParams::default().field_manager(&self.operator);
-        for attempt in 1.. {
-            let Some((found, change)) = self.change_of(client, resource, takeover, object).await?
-            else {
-                return Ok(false);
-            };
-            object = found;
-            if change.is_empty() {
-                return Ok(false);
-            }
-            let patch = Patch::Merge(change.patch(&object.metadata));
-            let api = objects::api_of::<PartialObject>(client, resource, &object);
-            match api.patch(object.name(), &params, &patch).await {
-                Ok(_) => return Ok(true),
-                Err(error) if error.is_not_found() && !error.is_not_served() => return Ok(false),
-                Err(error) if error.is_conflict() && attempt < ATTEMPTS => {}
-                Err(error) => return Err(error),
-            }
-            match objects::newest(client, resource, &object).await? {
-                Some(newest) => object = newest,
-                None => return Ok(false),
-            }
-        }
-        Ok(false)
+        let patch = async |object: &PartialObject| {
+            let found = self.change_of(client, resource, takeover, object.clone());
+            let found = found.await?.filter(|(_, change)| !change.is_empty());
+            Ok(found.map(|(object, change)| change.patch(&object.metadata)))
+        };
+        objects::change(client, resource, &self.operator, object, patch).await
     }
 
     /// Looks once more: a former operator that still runs has written its fields again.

@@ -74,7 +74,7 @@ impl Operator {
         });
         let (operator_namespace, namespaces) =
             (roles.namespace.clone(), roles.run.namespaces.clone());
-        // Whatever `manifests` printed for the installation, with any of its flags.
+        // These flags print every object that an installation may have.
         let address = Address {
             host: None,
             port: 8080,

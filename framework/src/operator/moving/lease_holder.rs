@@ -26,7 +26,7 @@ pub(super) enum LeaseHolder {
     Process(String),
 }
 
-/// Who holds the Lease. A Lease that has expired by the clock of this machine is watched for its duration, because the clock
+/// Finds out whether a process renews the Lease. A Lease that has expired by the clock of this machine is watched for its duration, because the clock
 /// may be ahead.
 pub(super) async fn lease_holder(
     client: &Client,

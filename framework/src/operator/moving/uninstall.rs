@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{
     Report,
-    adopt_from::{ATTEMPTS, LeaseName, unfinished},
+    adopt_from::{LeaseName, unfinished},
     lease_holder::{LeaseHolder, lease_holder},
     objects,
     remains::Remains,
 };
 use crate::{
-    client::{Api, Client, Error, KubeconfigOptions, Patch, PatchParams},
+    client::{Api, Client, Error, KubeconfigOptions},
     controller::WrittenKinds,
     operator::OperatorError,
     resource::{ApiResource, Object, ObjectMeta, PartialObject},
@@ -41,7 +41,7 @@ pub(super) struct Uninstall {
     pub(super) kubeconfig: KubeconfigOptions,
 }
 
-/// Who agrees to the removal of finalizers.
+/// How somebody agrees to the removal of finalizers.
 pub(super) enum Consent {
     /// The flag `--yes`.
     Given,
@@ -254,33 +254,21 @@ impl Uninstall {
         client: &Client,
         resource: &ApiResource,
         names: &BTreeSet<String>,
-        mut object: PartialObject,
+        object: PartialObject,
     ) -> Result<bool, Error> {
-        let params = PatchParams::default().field_manager(&self.operator);
-        for attempt in 1.. {
+        let patch = async |object: &PartialObject| {
             if ours(names, &object.metadata).is_empty() {
-                return Ok(false);
+                return Ok(None);
             }
             let present = object.metadata.finalizers.iter().flatten();
             let others: Vec<&String> = present.filter(|one| !names.contains(*one)).collect();
-            let patch = Patch::Merge(json!({"metadata": {
+            Ok(Some(json!({"metadata": {
                 "uid": object.uid(),
                 "resourceVersion": object.resource_version(),
                 "finalizers": others,
-            }}));
-            let api = objects::api_of::<PartialObject>(client, resource, &object);
-            match api.patch(object.name(), &params, &patch).await {
-                Ok(_) => return Ok(true),
-                Err(error) if error.is_not_found() && !error.is_not_served() => return Ok(false),
-                Err(error) if error.is_conflict() && attempt < ATTEMPTS => {}
-                Err(error) => return Err(error),
-            }
-            match objects::newest(client, resource, &object).await? {
-                Some(newest) => object = newest,
-                None => return Ok(false),
-            }
-        }
-        Ok(false)
+            }})))
+        };
+        objects::change(client, resource, &self.operator, object, patch).await
     }
 }
 

@@ -1,5 +1,6 @@
 mod blocking;
 mod catching_up;
+mod command_line;
 mod definitions;
 mod elected;
 mod failing;

@@ -118,21 +118,18 @@ fn check_all(
     errors: &mut BTreeSet<String>,
 ) {
     for (name, bound) in resources::read(&limit["min"]) {
-        let (request, limit) = (requests.get(&name), limits.get(&name));
-        errors.extend(below(of, &name, bound, request, limit));
+        let parts = [
+            ("request", requests.get(&name)),
+            ("limit", limits.get(&name)),
+        ];
+        errors.extend(below(of, &name, bound, &parts));
     }
     for (name, bound) in resources::read(&limit["max"]) {
-        let text = format!("maximum {name} usage per {of} is {bound}");
-        let Some(limit) = limits.get(&name) else {
-            errors.insert(format!("{text}.  No limit is specified"));
-            continue;
-        };
-        let request = requests.get(&name);
-        if limit.milli() > bound.milli() {
-            errors.insert(format!("{text}, but limit is {limit}"));
-        } else if let Some(request) = request.filter(|one| one.milli() > bound.milli()) {
-            errors.insert(format!("{text}, but request is {request}"));
-        }
+        let parts = [
+            ("limit", limits.get(&name)),
+            ("request", requests.get(&name)),
+        ];
+        errors.extend(above(of, &name, bound, &parts));
     }
     for (name, bound) in resources::read(&limit["maxLimitRequestRatio"]) {
         let (request, limit) = (requests.get(&name), limits.get(&name));
@@ -144,37 +141,39 @@ fn check_claim(range: &Value, claim: &Value, errors: &mut BTreeSet<String>) {
     let requests = Part::Requests.of(&claim["spec"]);
     for limit in limits(range, CLAIM) {
         for (name, bound) in resources::read(&limit["min"]) {
-            errors.extend(below(CLAIM, &name, bound, requests.get(&name), None));
+            let parts = [("request", requests.get(&name))];
+            errors.extend(below(CLAIM, &name, bound, &parts));
         }
         for (name, bound) in resources::read(&limit["max"]) {
-            let text = format!("maximum {name} usage per {CLAIM} is {bound}");
-            match requests.get(&name) {
-                None => drop(errors.insert(format!("{text}.  No request is specified"))),
-                Some(request) if request.milli() > bound.milli() => {
-                    errors.insert(format!("{text}, but request is {request}"));
-                }
-                Some(_) => {}
-            }
+            let parts = [("request", requests.get(&name))];
+            errors.extend(above(CLAIM, &name, bound, &parts));
         }
     }
 }
 
-fn below(
-    of: &str,
-    name: &str,
-    bound: Quantity,
-    request: Option<&Quantity>,
-    limit: Option<&Quantity>,
-) -> Option<String> {
+/// What is asked for, by the words of an error.
+type Parts<'a> = [(&'a str, Option<&'a Quantity>)];
+
+fn below(of: &str, name: &str, bound: Quantity, parts: &Parts<'_>) -> Option<String> {
     let text = format!("minimum {name} usage per {of} is {bound}");
-    let Some(request) = request else {
-        return Some(format!("{text}.  No request is specified"));
-    };
-    if request.milli() < bound.milli() {
-        return Some(format!("{text}, but request is {request}"));
+    outside(&text, parts, |quantity| quantity.milli() < bound.milli())
+}
+
+fn above(of: &str, name: &str, bound: Quantity, parts: &Parts<'_>) -> Option<String> {
+    let text = format!("maximum {name} usage per {of} is {bound}");
+    outside(&text, parts, |quantity| quantity.milli() > bound.milli())
+}
+
+/// The error of the first part that breaks a bound. The first of all has to be there.
+fn outside(text: &str, parts: &Parts<'_>, breaks: impl Fn(&Quantity) -> bool) -> Option<String> {
+    if let Some((word, None)) = parts.first() {
+        return Some(format!("{text}.  No {word} is specified"));
     }
-    let limit = limit.filter(|limit| limit.milli() < bound.milli())?;
-    Some(format!("{text}, but limit is {limit}"))
+    let mut given = parts
+        .iter()
+        .filter_map(|(word, part)| Some((word, (*part)?)));
+    let (word, quantity) = given.find(|(_, quantity)| breaks(quantity))?;
+    Some(format!("{text}, but {word} is {quantity}"))
 }
 
 fn ratio(

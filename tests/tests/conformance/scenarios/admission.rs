@@ -8,7 +8,7 @@ const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 const STORAGE: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
 /// A Pod without the token of its service account, which the sandbox adds only with the simulator.
-fn pod(name: &str, fields: &Value) -> Value {
+pub(super) fn pod(name: &str, fields: &Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name},

@@ -2,23 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::admission::pod;
 use crate::run::{Ask, Run};
-
-/// A Pod without the token of its service account, which the sandbox adds only with the simulator.
-fn pod(name: &str, fields: &Value) -> Value {
-    let mut pod = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "automountServiceAccountToken": false, "serviceAccountName": "default",
-            "containers": [{"name": "one", "image": "one:1"}],
-        },
-    });
-    for (field, value) in fields.as_object().unwrap() {
-        pod["spec"][field] = value.clone();
-    }
-    pod
-}
 
 fn container(name: &str, requests: Value, limits: Value) -> Value {
     json!({"name": name, "image": "one:1", "resources": {"requests": requests, "limits": limits}})

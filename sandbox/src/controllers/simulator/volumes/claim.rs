@@ -128,7 +128,7 @@ pub(super) fn best(
             && modes.all(|mode| known.is_some_and(|known| known.contains(mode)))
             && (selector.is_null() || selects(selector, &volume["metadata"]["labels"]))
     });
-    // Of equal sizes the first by name stays first.
+    // The sort is stable: volumes of one size stay in the order of their names.
     all.sort_by(|one, other| {
         let order = compare_quantities(&capacity(one), &capacity(other));
         order.unwrap_or(std::cmp::Ordering::Equal)

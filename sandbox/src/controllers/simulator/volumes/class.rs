@@ -32,7 +32,7 @@ impl Class {
         self.object.as_ref()?.get(name)
     }
 
-    /// Who makes volumes of the class; `None` if nobody does.
+    /// The provisioner that makes volumes of the class, if there is one.
     pub(super) fn provisioner(&self) -> Option<&str> {
         let named = self.field("provisioner").and_then(Value::as_str);
         let named = named.unwrap_or(SIMULATED);

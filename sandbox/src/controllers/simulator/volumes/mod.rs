@@ -1,7 +1,7 @@
 //! PersistentVolumeClaims and PersistentVolumes: claims are bound as if there were a binder and a provisioner for each class.
 //!
 //! - A claim gets the smallest available volume that fits: class, size, access modes, mode and labels.
-//! - If there is none, a volume is provisioned, with the reclaim policy and mount options of the class. A claim without a class gets one, too. A
+//! - If no volume fits, the claim gets a new one, with the reclaim policy and mount options of its class. A claim without a class gets a new volume, too. A
 //!   claim with the empty class or with one of the provisioner `kubernetes.io/no-provisioner` waits for a volume that somebody else creates.
 //! - A class with `WaitForFirstConsumer` waits until a Pod that uses the claim has a node.
 //! - A volume whose claim is gone is `Released`, and deleted if its reclaim policy says so. A claim whose volume is gone is `Lost`.
