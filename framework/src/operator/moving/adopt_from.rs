@@ -15,8 +15,6 @@ use crate::{
     resource::{ApiResource, DynamicObject, Object, ObjectMeta, PartialObject},
 };
 
-/// The largest number of attempts to write an object that others change, too.
-
 /// Takes over the objects of an operator that this one replaces.
 pub(super) struct AdoptFrom {
     pub(super) operator: String,
