@@ -4,20 +4,40 @@ use parking_lot::Mutex;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Time and randomness of one sandbox.
 ///
 /// Time starts at an epoch and follows tokio's clock, so a paused clock stops it too. Without an epoch it is the time of the
-/// machine, also after the machine was suspended, when tokio's clock is behind. Everything random (UIDs, name
+/// machine, also after the machine was suspended, when tokio's clock is behind. A test can move it forward and stop it. Everything random (UIDs, name
 /// suffixes, addresses) comes from one seeded generator: two sandboxes with the same seed and epoch that get the same
 /// requests in the same order return the same responses.
 pub(crate) struct Clock {
     /// The time at which the clock started; `None` for the machine's own time.
     epoch: Option<Timestamp>,
     started: Instant,
+    setting: watch::Sender<Setting>,
     random: Mutex<fastrand::Rng>,
 }
+
+/// How a test has set the clock.
+#[derive(Clone, Copy, Default)]
+struct Setting {
+    /// How far it is ahead.
+    ahead: SignedDuration,
+    /// Where it stands still.
+    stopped: Option<Stopped>,
+}
+
+#[derive(Clone, Copy)]
+struct Stopped {
+    moment: SignedDuration,
+    time: Timestamp,
+}
+
+/// A moment of a clock: the time that it has shown since its start.
+pub(crate) type Moment = Duration;
 
 /// Letters of generated names: no vowels, so that no words appear.
 const NAME_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -27,17 +47,95 @@ impl Clock {
         Self {
             epoch,
             started: Instant::now(),
+            setting: watch::Sender::default(),
             random: Mutex::new(fastrand::Rng::with_seed(seed)),
         }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        let Some(epoch) = self.epoch else {
-            return Timestamp::now();
+        let setting = *self.setting.borrow();
+        let unset = || match self.epoch {
+            Some(epoch) => later(epoch, self.passed()),
+            None => Timestamp::now(),
         };
-        let elapsed =
-            SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
-        epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
+        match setting.stopped {
+            Some(stopped) => stopped.time,
+            None => later(unset(), setting.ahead),
+        }
+    }
+
+    /// The present moment.
+    pub(crate) fn moment(&self) -> Moment {
+        let setting = *self.setting.borrow();
+        let moment = match setting.stopped {
+            Some(stopped) => stopped.moment,
+            None => self.passed().saturating_add(setting.ahead),
+        };
+        moment.try_into().unwrap_or_default()
+    }
+
+    /// The time since a moment.
+    pub(crate) fn since(&self, moment: Moment) -> Duration {
+        self.moment().saturating_sub(moment)
+    }
+
+    /// Waits for a moment.
+    pub(crate) async fn sleep_until(&self, due: Moment) {
+        let mut changes = self.setting.subscribe();
+        loop {
+            let is_stopped = changes.borrow_and_update().stopped.is_some();
+            let rest = due.saturating_sub(self.moment());
+            if rest.is_zero() {
+                return;
+            }
+            // Both branches only wait, so losing one loses nothing.
+            tokio::select! {
+                () = tokio::time::sleep(rest), if !is_stopped => {}
+                // The sender is in `self`, so the wait cannot fail.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Moves the clock forward.
+    pub(crate) fn advance(&self, by: Duration) {
+        let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+        self.setting
+            .send_modify(|setting| match &mut setting.stopped {
+                Some(stopped) => {
+                    stopped.moment = stopped.moment.saturating_add(by);
+                    stopped.time = later(stopped.time, by);
+                }
+                None => setting.ahead = setting.ahead.saturating_add(by),
+            });
+    }
+
+    /// Stops the clock.
+    pub(crate) fn pause(&self) {
+        let (time, passed) = (self.now(), self.passed());
+        self.setting.send_modify(|setting| {
+            let moment = passed.saturating_add(setting.ahead);
+            setting.stopped.get_or_insert(Stopped { moment, time });
+        });
+    }
+
+    /// Lets the clock run.
+    pub(crate) fn resume(&self) {
+        let passed = self.passed();
+        self.setting.send_modify(|setting| {
+            if let Some(stopped) = setting.stopped.take() {
+                setting.ahead = stopped.moment.saturating_sub(passed);
+            }
+        });
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.setting.borrow().stopped.is_some()
+    }
+
+    /// The time since the start by tokio's clock.
+    fn passed(&self) -> SignedDuration {
+        SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX)
     }
 
     /// The current time as `metav1.Time` writes it: `2026-01-01T00:00:00Z`.
@@ -93,6 +191,10 @@ impl Clock {
     }
 }
 
+fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
 fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -119,6 +221,49 @@ mod tests {
         tokio::time::advance(Duration::from_secs(86_400)).await;
         let late = clock.now().duration_since(Timestamp::now());
         assert!(late.abs() < SignedDuration::from_hours(1), "{late}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stopped_clock_moves_only_when_it_is_moved_and_then_runs_on() {
+        for epoch in [Some(Timestamp::UNIX_EPOCH), None] {
+            let clock = Clock::new(epoch, 1);
+            let begun = clock.now();
+            let shown = |clock: &Clock| clock.now().duration_since(begun).as_millis() / 1000;
+            clock.advance(Duration::from_secs(3600));
+            assert_eq!((shown(&clock), clock.moment().as_secs()), (3600, 3600));
+            clock.pause();
+            tokio::time::advance(Duration::from_secs(50)).await;
+            assert_eq!((shown(&clock), clock.moment().as_secs()), (3600, 3600));
+            clock.advance(Duration::from_secs(60));
+            assert_eq!((shown(&clock), clock.moment().as_secs()), (3660, 3660));
+            clock.resume();
+            tokio::time::advance(Duration::from_secs(7)).await;
+            assert_eq!(clock.moment().as_secs(), 3667);
+            if epoch.is_some() {
+                assert_eq!(shown(&clock), 3667);
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_moment_wakes_when_the_clock_is_moved_there() {
+        let clock = Clock::new(Some(Timestamp::UNIX_EPOCH), 1);
+        let begun = Instant::now();
+        clock.pause();
+        let due = Duration::from_secs(3600);
+        let (waited, ()) = tokio::join!(
+            async {
+                clock.sleep_until(due).await;
+                begun.elapsed()
+            },
+            async {
+                tokio::time::sleep(Duration::from_secs(7200)).await;
+                clock.resume();
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                clock.advance(due);
+            }
+        );
+        assert_eq!(waited, Duration::from_secs(7205));
     }
 
     #[tokio::test]

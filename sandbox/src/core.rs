@@ -12,10 +12,10 @@ use crate::authentication::{Tokens, User};
 use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
 use crate::clock::Clock;
-use crate::fault::Faults;
+use crate::fault::{Faults, RequestMatcher};
 use crate::figures::Figures;
 use crate::pods::Containers;
-use crate::record::RequestLog;
+use crate::record::{Metrics, RequestLog};
 use crate::registry::Registry;
 use crate::stack::{Stack, Stacked};
 use crate::store::{Saved, Store};
@@ -31,6 +31,7 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
+    pub(crate) metrics: Metrics,
     pub(crate) containers: Containers,
     /// Whether the server offers CBOR.
     pub(crate) cbor: bool,
@@ -84,6 +85,7 @@ impl Core {
             authority,
             authorization,
             log,
+            metrics: Metrics::default(),
             containers: Containers::default(),
             cbor,
             controls,
@@ -106,6 +108,12 @@ impl Core {
     /// Replaces the served kinds.
     pub(crate) fn serve(&self, registry: Registry) {
         *self.registry.write() = Arc::new(registry);
+    }
+
+    /// Brings back the objects of `saved` and its resource versions, and breaks all watches.
+    pub(crate) fn rewind(&self, saved: &Saved) {
+        self.faults.drop_watches(&RequestMatcher::any());
+        self.store.rewind(saved);
     }
 
     /// Decides whether `user` may do `action`.

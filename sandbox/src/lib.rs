@@ -79,12 +79,14 @@
 //! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, `approval`, and
 //! `log`, `exec`, `attach` and `portforward` of simulated Pods. Patches are JSON patch, merge patch, strategic merge patch and
 //! server-side apply. Requests and responses are JSON, Kubernetes protobuf or CBOR; responses are also tables or metadata only.
-//! Custom resources have no protobuf, except for their metadata. Discovery and OpenAPI (versions 2 and 3) are complete.
+//! Custom resources have no protobuf, except for their metadata. Responses other than watches are also YAML. Discovery and OpenAPI (versions 2 and 3) are complete, with the documentation of
+//! types and fields that `kubectl explain` prints. Clients execute, attach and forward ports over WebSocket or SPDY. `/metrics` has the requests, watches
+//! and objects under the names of a real server.
 //!
 //! # What it does not have
 //!
 //! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
-//!   the subresource `proxy`, component statuses, the paths below `/watch`, SPDY (WebSocket works),
+//!   the subresource `proxy`, component statuses, the paths below `/watch`,
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
@@ -116,8 +118,9 @@
 //! # Faults and recording
 //!
 //! [`Sandbox::faults`] breaks what a network and a busy server break: it answers requests with errors, carries requests out and
-//! loses the responses, delays requests and responses, cuts clients off, holds, breaks, closes and expires watches, and compacts the history.
-//! [`Sandbox::figures`] sets what a metrics server would measure. [`Sandbox::snapshot`] keeps all objects, to restore them later. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
+//! loses the responses, delays requests and responses, cuts clients off, holds, breaks, closes and expires watches, holds the cache for reads back, and compacts the
+//! history. [`Sandbox::figures`] sets what a metrics server would measure. [`Sandbox::snapshot`] keeps all objects, to [restore](Sandbox::restore) them later or to
+//! [turn the server back](Sandbox::rewind). [`Sandbox::advance_clock`] moves the clock. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
 //! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
 //!
 //! # Settings

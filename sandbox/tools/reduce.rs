@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! go mod download -json k8s.io/kubernetes@v1.36.3       # prints "Dir"
-//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3
+//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3 <Documents>
 //! ```
 //!
+//! `<Documents>` is a folder with the documents that a server of this version serves below `/openapi/v3`, such as that of `tests/cluster`. Unlike those of the
+//! module, they name the values of fields that take only a few. Each document is a file whose name is its path with `__` for `/`, and ends with
+//! `_openapi.json`.
+//!
 //! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>` and follows every reference from the
-//! kinds that a server serves by default: those of stable versions. It drops all prose and all defaults that only restate Go's zero value. It writes two
-//! files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a sandbox starts)
-//! and `definitions.json.gz` (types; decompressed when first needed). Both name the module version.
+//! kinds that a server serves by default: those of stable versions. It drops all defaults that only restate Go's zero value. It writes three
+//! files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a sandbox starts),
+//! `definitions.json.gz` (types without prose; decompressed when first needed) and `descriptions.json.gz` (the prose: what Kubernetes says about
+//! types, fields and parameters; decompressed when first asked for). All name the module version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -27,23 +32,30 @@ const EXTRA: &[&str] = &[
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, version] = arguments.as_slice() else {
+    let [directory, version, documents] = arguments.as_slice() else {
         return Err(
-            "usage: reduce <directory of the k8s.io/kubernetes module> <its version>".into(),
+            "usage: reduce <directory of the k8s.io/kubernetes module> <its version> <documents of a server>".into(),
         );
     };
     let source = format!("k8s.io/kubernetes {version}");
     let api = Path::new(directory).join("api");
     // Definitions that several documents repeat are the same in each.
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
+    let mut parameters = BTreeMap::new();
+    // The same, as a server shows them.
+    let mut shown: BTreeMap<String, Value> = BTreeMap::new();
     let served = served(&read(&api.join("discovery/apis.json"))?);
     for (group, version) in &served {
         let name = format!("{}_openapi.json", file_stem(group, version));
-        let document: Value = read(&api.join("openapi-spec/v3").join(name))?;
+        let document: Value = read(&api.join("openapi-spec/v3").join(&name))?;
         let schemas = document["components"]["schemas"]
             .as_object()
             .ok_or("a document without components.schemas")?;
         all.extend(schemas.iter().map(|(k, v)| (k.clone(), v.clone())));
+        describe_parameters(&document["paths"], &mut parameters);
+        let document: Value = read(&Path::new(documents).join(&name))?;
+        let schemas = document["components"]["schemas"].as_object().cloned();
+        shown.extend(schemas.unwrap_or_default());
     }
 
     let mut resources = Vec::new();
@@ -60,6 +72,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let mut definitions = BTreeMap::new();
+    let (mut descriptions, mut enums) = (BTreeMap::new(), BTreeMap::new());
+    for resource in &resources {
+        let name = format!(
+            "{}List",
+            resource["definition"].as_str().unwrap_or_default()
+        );
+        if let Some(list) = shown.get(&name) {
+            descriptions.insert(name, described(list));
+        }
+    }
     let mut seen = BTreeSet::new();
     while let Some(name) = wanted.pop() {
         if !seen.insert(name.clone()) {
@@ -69,6 +91,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             .get(&name)
             .ok_or_else(|| format!("no definition {name}"))?;
         let short = reduce(full, &mut wanted);
+        let shown = shown
+            .get(&name)
+            .ok_or_else(|| format!("the server has no definition {name}"))?;
+        descriptions.insert(name.clone(), described(shown));
+        let values = enums_of(shown);
+        if !values.is_empty() {
+            enums.insert(name.clone(), values);
+        }
         definitions.insert(name, short);
     }
 
@@ -79,19 +109,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     text.push('\n');
     fs::write(target.join("resources.json"), text)?;
     let body = serde_json::to_vec(&json!({"source": source, "definitions": definitions}))?;
+    println!(
+        "{} resources, {} definitions",
+        resources.len(),
+        definitions.len()
+    );
+    pack(&target.join("definitions.json.gz"), &body)?;
+    let body = serde_json::to_vec(&json!({
+        "source": source,
+        "definitions": descriptions,
+        "enums": enums,
+        "parameters": parameters,
+    }))?;
+    pack(&target.join("descriptions.json.gz"), &body)
+}
+
+fn pack(file: &Path, body: &[u8]) -> Result<(), Box<dyn Error>> {
     let mut gzip = flate2::GzBuilder::new()
         .mtime(0)
         .write(Vec::new(), flate2::Compression::best());
-    gzip.write_all(&body)?;
+    gzip.write_all(body)?;
     let packed = gzip.finish()?;
     println!(
-        "{} resources, {} definitions, {} bytes packed into {}",
-        resources.len(),
-        definitions.len(),
+        "{}: {} bytes packed into {}",
+        file.display(),
         body.len(),
         packed.len()
     );
-    fs::write(target.join("definitions.json.gz"), packed)?;
+    fs::write(file, packed)?;
     Ok(())
 }
 
@@ -244,6 +289,69 @@ fn reduce(schema: &Value, wanted: &mut Vec<String>) -> Value {
         }
     }
     Value::Object(short)
+}
+
+/// What is said about a definition, under the empty name, and about its fields.
+fn described(schema: &Value) -> BTreeMap<&str, &str> {
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    let fields = fields.map(|(name, field)| (name.as_str(), field));
+    [("", schema)]
+        .into_iter()
+        .chain(fields)
+        .filter_map(|(name, schema)| Some((name, schema["description"].as_str()?)))
+        .collect()
+}
+
+/// The values of the fields that take only a few.
+fn enums_of(schema: &Value) -> BTreeMap<String, &Value> {
+    let mut found = BTreeMap::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        for (suffix, values) in [
+            ("", &field["enum"]),
+            ("[]", &field["items"]["enum"]),
+            ("{}", &field["additionalProperties"]["enum"]),
+        ] {
+            if !values.is_null() {
+                found.insert(format!("{name}{suffix}"), values);
+            }
+        }
+    }
+    found
+}
+
+/// Adds what is said about the parameters of requests for objects. A patch says more about some of them: those are also under `patch/` and
+/// their name. The parameter `name` is left out: what is said about it depends on the kind.
+fn describe_parameters(paths: &Value, into: &mut BTreeMap<String, String>) {
+    for item in paths
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(_, item)| item)
+    {
+        let methods = item.as_object().into_iter().flatten();
+        let methods = methods.filter(|(_, operation)| {
+            let action = operation["x-kubernetes-action"].as_str();
+            action.is_some_and(|action| action != "connect")
+        });
+        let mut all: Vec<(&str, &Value)> = methods
+            .map(|(method, operation)| (method.as_str(), &operation["parameters"]))
+            .collect();
+        if !all.is_empty() {
+            all.push(("", &item["parameters"]));
+        }
+        for (method, parameters) in all {
+            for parameter in list(parameters) {
+                let name = parameter["name"].as_str().unwrap_or_default();
+                let text = parameter["description"].as_str().unwrap_or_default();
+                let name = match method {
+                    "patch" => format!("patch/{name}"),
+                    _ if name == "name" => continue,
+                    _ => name.to_owned(),
+                };
+                into.entry(name).or_insert_with(|| text.to_owned());
+            }
+        }
+    }
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -13,7 +13,7 @@ use crate::store::selector::Selection;
 use crate::store::{Encoded, Key};
 
 /// How long a read waits for a resource version that does not exist yet.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The meaning of a list's `resourceVersion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) struct ListRequest {
     pub(crate) continue_token: String,
     pub(crate) version: String,
     pub(crate) version_match: Option<VersionMatch>,
+    /// The resource version of the cache that answers if the request accepts an old state; `None` if the cache has the newest state.
+    pub(crate) cached: Option<u64>,
 }
 
 /// One page of a list.
@@ -48,7 +50,8 @@ struct Continue {
     start: Key,
 }
 
-/// Reads one object, as stored. `version` is the request's `resourceVersion`.
+/// Reads one object, as stored. `version` is the request's `resourceVersion`, and `cached` that of the cache, as in
+/// [`ListRequest::cached`].
 ///
 /// # Errors
 /// 404; 504 if the resource version is not reached in time.
@@ -57,9 +60,26 @@ pub(crate) async fn get(
     target: &Target,
     name: &str,
     version: &str,
+    cached: Option<u64>,
 ) -> Result<Arc<Encoded>, ApiError> {
     at_least(core, parse_version(version)?).await?;
-    let object = core.store.get_encoded(&target.storage(), &target.key(name));
+    let key = target.key(name);
+    let storage = target.storage();
+    let past = cached.filter(|_| !version.is_empty()).and_then(|cached| {
+        let namespace = target.namespace.as_deref();
+        core.store
+            .list_encoded(&storage, namespace, Some(&key), Some(cached))
+    });
+    let object = match past {
+        Some(Ok(past)) => past
+            .entries
+            .into_iter()
+            .next()
+            .filter(|(first, _)| *first == key)
+            .map(|(_, object)| object),
+        // The state of a cache that was held back may be compacted.
+        Some(Err(_)) | None => core.store.get_encoded(&storage, &key),
+    };
     object.ok_or_else(|| target.not_found(name))
 }
 
@@ -85,12 +105,13 @@ pub(crate) async fn list(
         token => Some(Continue::decode(token)?),
     };
     at_least(core, wanted).await?;
+    let accepts_old = !request.version.is_empty();
     let exact = match &from {
         Some(from) => from.version,
         None if request.version_match == Some(VersionMatch::Exact) => Some(wanted),
         // A list with a limit and a resource version but no match is an exact one.
         None if request.limit > 0 && wanted > 0 && request.version_match.is_none() => Some(wanted),
-        None => None,
+        None => request.cached.filter(|_| accepts_old),
     };
     let start = from.as_ref().map(|from| &from.start);
     let namespace = target.namespace.as_deref();

@@ -51,7 +51,7 @@ pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
 pub(crate) use evict::{evict, set_disruption_condition};
 pub(crate) use handle::Handle;
 pub(crate) use identity::{identify, named};
-pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};
+pub(crate) use list::{ListRequest, Listed, VERSION_TIMEOUT, VersionMatch, at_least, get, list};
 pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptions, Written};
 pub(crate) use patch::{Patched, apply, patch};
 pub(crate) use recognize::{recognize, summary};

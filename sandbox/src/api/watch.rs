@@ -56,18 +56,28 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Opens a watch. Returns `None` if the kind is no longer served.
-    pub(crate) fn open(core: &Core, target: Target, request: WatchRequest) -> Option<Self> {
+    /// Opens a watch that begins with the state of `cached`, or the newest one. Returns `None` if the kind is no longer served.
+    pub(crate) fn open(
+        core: &Core,
+        target: Target,
+        request: WatchRequest,
+        cached: Option<u64>,
+    ) -> Option<Self> {
         let storage = target.storage();
         let mut ready = VecDeque::new();
         let version = match request.start {
             Start::After(version) => version,
-            Start::Now => core.store.version(),
+            Start::Now => cached.unwrap_or_else(|| core.store.version()),
             Start::State => {
-                let snapshot = core
-                    .store
-                    .list_encoded(&storage, target.namespace.as_deref(), None, None)?
-                    .ok()?;
+                let at = |version| {
+                    core.store
+                        .list_encoded(&storage, target.namespace.as_deref(), None, version)
+                };
+                // The state of a cache that was held back may be compacted.
+                let snapshot = match at(cached)? {
+                    Ok(snapshot) => snapshot,
+                    Err(_) => at(None)?.ok()?,
+                };
                 let objects = snapshot.entries.into_iter().map(|(_, object)| object);
                 ready.extend(
                     objects
@@ -108,8 +118,9 @@ impl Watch {
         self.version
     }
 
-    /// At most `limit` events that are available now, possibly none. Returns `None` at the end of the stream.
-    pub(crate) fn take(&mut self, limit: usize) -> Option<Vec<Event>> {
+    /// At most `limit` events that are available now, possibly none, and none after the resource version `until`. Returns `None` at the end of
+    /// the stream.
+    pub(crate) fn take(&mut self, limit: usize, until: Option<u64>) -> Option<Vec<Event>> {
         if !self.ready.is_empty() {
             let count = self.ready.len().min(limit);
             return Some(self.ready.drain(..count).collect());
@@ -118,7 +129,7 @@ impl Watch {
             return None;
         }
         loop {
-            match self.subscription.take()? {
+            match self.subscription.take_until(until)? {
                 Ok(batch) => {
                     let events: Vec<Event> = batch
                         .changes

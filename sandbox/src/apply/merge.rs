@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value};
 
@@ -52,7 +52,7 @@ fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
         .filter(|element| left.by_key.contains_key(*element))
         .collect();
     let mut next_shared = shared.pop_front();
-    let mut taken: Vec<&PathElement> = Vec::new();
+    let mut taken: BTreeSet<&PathElement> = BTreeSet::new();
     let mut out = Vec::with_capacity(live.len().max(config.len()));
     let join = |element: &PathElement| {
         let old = left.by_key.get(element).copied().flatten();
@@ -69,7 +69,7 @@ fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
             (None, None) => return out,
             (Some((element, _)), Some((other, _))) if element == other => {
                 out.push(join(element));
-                taken.push(element);
+                taken.insert(element);
                 (l, r) = (l + 1, r + 1);
                 next_shared = shared.pop_front();
                 continue;
@@ -90,13 +90,13 @@ fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
                 l += 1;
                 continue;
             }
-            if taken.contains(&element) {
+            if taken.contains(element) {
                 l += 1;
             }
         }
         if let Some((element, _)) = new {
             out.push(join(element));
-            taken.push(element);
+            taken.insert(element);
             r += 1;
             if next_shared == Some(element) {
                 next_shared = shared.pop_front();

@@ -1,7 +1,7 @@
 //! The kinds that are served without a CustomResourceDefinition.
 //!
-//! Their description (names, verbs, fields, list types, merge keys; no prose) is data in `data/`. `tools/reduce.rs`
-//! makes it from the documents of the Kubernetes release that [`source`] names. What a real server does in code is code
+//! Their description (names, verbs, fields, list types, merge keys, documentation) is data in `data/`, whose page says where it comes
+//! from. `tools/reduce.rs` makes most of it from the documents of the Kubernetes release that [`source`] names. What a real server does in code is code
 //! here: [`default_object`] fills in what clients expect to see, and [`validate_object`] refuses what a real server
 //! refuses.
 //!
@@ -27,7 +27,10 @@ mod written;
 
 pub use crate::go::canonical_quantity;
 pub(crate) use conversion::{Conversion, autoscaler_to_stored, event_to_core, shared_storage};
-pub(crate) use data::{Resource, Subresource, definition, definition_names, resources, source};
+pub(crate) use data::{
+    Resource, Subresource, checksum, column_description, definition, definition_names, describe,
+    description, parameter_description, resources, source,
+};
 pub(crate) use defaults::{complete_object, default_object, qos_class, shown_object};
 pub use kinds::kinds;
 pub(crate) use kinds::mistyped;

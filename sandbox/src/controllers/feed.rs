@@ -75,7 +75,7 @@ impl Feed {
                 return events;
             }
             self.version = version;
-            self.handle.core().store.reached(self.version + 1).await;
+            self.handle.core().store.left(self.version).await;
         }
     }
 

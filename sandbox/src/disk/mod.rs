@@ -17,7 +17,7 @@ mod disk;
 mod record;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 pub(crate) use contents::{Contents, Identity};

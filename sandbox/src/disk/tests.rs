@@ -52,6 +52,7 @@ enum Step {
     Close(u8),
     Save,
     Restore,
+    Rewind,
     Reopen,
 }
 
@@ -62,6 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u8..2).prop_map(Step::Close),
         1 => Just(Step::Save),
         1 => Just(Step::Restore),
+        1 => Just(Step::Rewind),
         2 => Just(Step::Reopen),
     ]
 }
@@ -108,6 +110,11 @@ proptest! {
                 Step::Restore => {
                     if let Some(saved) = &saved {
                         store.restore(saved);
+                    }
+                }
+                Step::Rewind => {
+                    if let Some(saved) = &saved {
+                        store.rewind(saved);
                     }
                 }
                 Step::Reopen => {
@@ -203,8 +210,8 @@ impl StorageBackend for Full {
     }
 }
 
-#[tokio::test]
-async fn once_the_disk_cannot_be_written_every_write_is_told() {
+/// A store whose disk cannot be written once the flag is set.
+pub(crate) fn on_disk_that_gets_full() -> (Arc<Store>, Arc<AtomicBool>) {
     let full = Arc::new(AtomicBool::new(false));
     let backend = Full {
         file: InMemoryBackend::new(),
@@ -213,6 +220,12 @@ async fn once_the_disk_cannot_be_written_every_write_is_told() {
     let tables = Tables::of(Database::builder().create_with_backend(backend).unwrap()).unwrap();
     let (disk, kept) = Disk::start(tables, &mut identity("")).unwrap();
     let store = Store::with_disk(100, disk, kept.version, kept.objects);
+    (store, full)
+}
+
+#[tokio::test]
+async fn once_the_disk_cannot_be_written_every_write_is_told() {
+    let (store, full) = on_disk_that_gets_full();
     store.open(&resource(0));
     put(&store, 0, "a", Some(1));
     assert_eq!(store.flushed().await, Ok(()));

@@ -27,6 +27,8 @@ pub struct Faults {
     planned: Mutex<Vec<Planned>>,
     cut: Mutex<Vec<RequestMatcher>>,
     held: watch::Sender<Vec<RequestMatcher>>,
+    /// For whose reads the cache is held back, and at which resource version.
+    caches: watch::Sender<Vec<(RequestMatcher, u64)>>,
 }
 
 struct Planned {
@@ -56,6 +58,7 @@ impl Faults {
             planned: Mutex::default(),
             cut: Mutex::default(),
             held: watch::Sender::default(),
+            caches: watch::Sender::default(),
         }
     }
 
@@ -101,6 +104,23 @@ impl Faults {
         self.held.send_modify(Vec::clear);
     }
 
+    /// Holds the cache back that answers matching reads, until [`release_caches`](Self::release_caches): as after a switch to an API server
+    /// whose cache is behind. The cache stays at `resource_version`, for example one that a read returned earlier; `None` is the present one.
+    ///
+    /// As on a real server, the cache answers a get or a list that accepts an old state (`resourceVersion=0`, or a version), and it answers
+    /// watches. A get or list that needs a later version waits for 3 s and then fails with 504; a watch from a later version is silent until
+    /// the cache is released. A get or list without a version is answered with the newest state.
+    pub fn hold_caches(&self, matcher: RequestMatcher, resource_version: Option<u64>) {
+        let version = resource_version.unwrap_or_else(|| self.store.version());
+        self.caches
+            .send_modify(|caches| caches.push((matcher, version)));
+    }
+
+    /// Lets every held cache catch up.
+    pub fn release_caches(&self) {
+        self.caches.send_modify(Vec::clear);
+    }
+
     /// Answers the next `times` matching requests with `answer`, and does not carry them out. If several planned faults
     /// match, the one that was planned first is used first.
     pub fn answer(&self, matcher: RequestMatcher, answer: Answer, times: usize) {
@@ -137,11 +157,12 @@ impl Faults {
         self.cut.lock().clear();
     }
 
-    /// Removes every planned fault, ends every partition, and releases held watches.
+    /// Removes every planned fault, ends every partition, and releases held watches and caches.
     pub fn clear(&self) {
         self.planned.lock().clear();
         self.heal();
         self.release_watches();
+        self.release_caches();
     }
 
     fn plan(&self, matcher: RequestMatcher, fault: Fault, times: usize) {
@@ -171,6 +192,25 @@ impl Faults {
         Some(planned.fault.clone())
     }
 
+    /// The resource version at which the cache for a read is held back.
+    pub(crate) fn cache(&self, read: &RecordedRequest) -> Option<u64> {
+        oldest(&self.caches.borrow(), read)
+    }
+
+    /// Waits until the cache for a read has `version`. Returns [`cache`](Self::cache) then.
+    pub(crate) async fn cache_reached(&self, read: &RecordedRequest, version: u64) -> Option<u64> {
+        let mut caches = self.caches();
+        let has = |caches: &Vec<_>| oldest(caches, read).is_none_or(|cached| cached >= version);
+        // The sender is in `self`, so the wait cannot fail.
+        let reached = caches.wait_for(has).await.ok()?;
+        oldest(&reached, read)
+    }
+
+    /// Notified of every change of the held caches.
+    pub(crate) fn caches(&self) -> watch::Receiver<Vec<(RequestMatcher, u64)>> {
+        self.caches.subscribe()
+    }
+
     /// Waits until a watch may send its events.
     pub(crate) async fn released(&self, watch: &RecordedRequest) {
         let is_held = |held: &Vec<RequestMatcher>| held.iter().any(|one| one.matches(watch));
@@ -183,4 +223,9 @@ impl Faults {
     pub(crate) fn holds(&self, watch: &RecordedRequest) -> bool {
         self.held.borrow().iter().any(|one| one.matches(watch))
     }
+}
+
+fn oldest(caches: &[(RequestMatcher, u64)], read: &RecordedRequest) -> Option<u64> {
+    let held = caches.iter().filter(|(matcher, _)| matcher.matches(read));
+    held.map(|(_, version)| *version).min()
 }

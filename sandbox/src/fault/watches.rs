@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::RequestMatcher;
-use crate::record::RecordedRequest;
+use crate::record::{Labels, RecordedRequest};
 
 /// How a running watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,16 @@ impl Watches {
             .extract_if(.., |_, (request, _)| matcher.matches(request));
         // A watch that is ending by itself no longer listens.
         ended.filter_map(|(_, (_, end))| end.send(how).ok()).count()
+    }
+
+    /// How many run, by the labels of their metric.
+    pub(crate) fn by_labels(&self) -> BTreeMap<Labels, usize> {
+        let running = self.0.lock();
+        let mut counts = BTreeMap::new();
+        for (request, _) in running.watches.values() {
+            *counts.entry(Labels::of(request, false)).or_default() += 1;
+        }
+        counts
     }
 
     pub(crate) fn count(&self, matcher: &RequestMatcher) -> usize {

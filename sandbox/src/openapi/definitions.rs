@@ -8,6 +8,10 @@ use crate::registry::ServedKind;
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
+/// What a real server says about the `apiVersion` of an object inside a custom resource.
+const EMBEDDED_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
 /// Definitions by name. A reference is the bare name of another definition.
 pub(super) type Definitions = BTreeMap<String, Value>;
 
@@ -54,7 +58,10 @@ pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> De
             wanted.push(SCALE.to_owned());
         }
         if kind.allows("list") {
-            found.insert(list_name(kind), list(kind, &name));
+            let list_name = list_name(kind);
+            let mut list = list(kind, &name);
+            builtin::describe(&list_name, &mut list);
+            found.insert(list_name, list);
         }
         if kind.is_custom() {
             found.insert(name, custom(kind));
@@ -62,13 +69,16 @@ pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> De
             wanted.push(name);
         }
     }
-    found.insert(meta("Patch"), json!({"type": "object"}));
+    let mut patch = json!({"type": "object"});
+    builtin::describe(&meta("Patch"), &mut patch);
+    found.insert(meta("Patch"), patch);
     while let Some(name) = wanted.pop() {
         if found.contains_key(&name) {
             continue;
         }
-        if let Some(definition) = builtin::definition(&name) {
+        if let Some(mut definition) = builtin::definition(&name) {
             references(&definition, &mut wanted);
+            builtin::describe(&name, &mut definition);
             found.insert(name, definition);
         }
     }
@@ -101,13 +111,7 @@ fn custom(kind: &ServedKind) -> Value {
     if let Value::Object(fields) = &mut schema {
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
-            for name in ["apiVersion", "kind"] {
-                properties
-                    .entry(name)
-                    .or_insert_with(|| json!({"type": "string"}));
-            }
-            let metadata = json!({"$ref": meta("ObjectMeta")});
-            properties.insert("metadata".to_owned(), metadata);
+            properties.extend(type_and_metadata());
         }
         fields.insert(
             "x-kubernetes-group-version-kind".to_owned(),
@@ -147,9 +151,11 @@ fn special(schema: &mut Value) {
     }
     if is(fields, "x-kubernetes-embedded-resource") {
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
-        properties["apiVersion"] = json!({"type": "string"});
-        properties["kind"] = json!({"type": "string"});
-        properties["metadata"] = json!({"$ref": meta("ObjectMeta")});
+        if let Value::Object(properties) = properties {
+            properties.extend(type_and_metadata());
+            properties["apiVersion"]["description"] = EMBEDDED_VERSION.into();
+            properties["kind"]["description"] = EMBEDDED_KIND.into();
+        }
         let required = fields.entry("required").or_insert_with(|| json!([]));
         if let Value::Array(required) = required {
             for name in ["kind", "apiVersion"] {
@@ -161,16 +167,43 @@ fn special(schema: &mut Value) {
     }
 }
 
+/// The fields that a real server adds to the schema of each custom resource.
+fn type_and_metadata() -> Map<String, Value> {
+    let text = |name| json!({"type": "string", "description": of_list(name)});
+    let metadata = builtin::description("io.k8s.api.core.v1.Pod", "metadata");
+    let fields = [
+        ("apiVersion", text("apiVersion")),
+        ("kind", text("kind")),
+        (
+            "metadata",
+            json!({"$ref": meta("ObjectMeta"), "description": metadata}),
+        ),
+    ];
+    let fields = fields.into_iter();
+    fields
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
+}
+
+/// The description of a field that every list has.
+fn of_list(field: &str) -> Option<&'static str> {
+    builtin::description("io.k8s.api.core.v1.PodList", field)
+}
+
 fn list(kind: &ServedKind, item: &str) -> Value {
+    let items = format!(
+        "List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+        kind.plural
+    );
     let mut list = json!({
         "description": format!("{} is a list of {}", kind.list_kind, kind.kind),
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"$ref": meta("ListMeta")},
-            "items": {"type": "array", "items": {"$ref": item}},
+            "apiVersion": {"type": "string", "description": of_list("apiVersion")},
+            "kind": {"type": "string", "description": of_list("kind")},
+            "metadata": {"$ref": meta("ListMeta"), "description": of_list("metadata")},
+            "items": {"type": "array", "items": {"$ref": item}, "description": items},
         },
         "x-kubernetes-group-version-kind": gvk(kind, &kind.list_kind),
     });

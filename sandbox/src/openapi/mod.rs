@@ -2,9 +2,8 @@
 //!
 //! [`index`] and [`document`] serve `/openapi/v3` and the paths below it: one document per group and version. [`swagger_json`] serves
 //! `/openapi/v2`, one document for everything, and [`swagger_protobuf`] serves the same in the format that kubectl used
-//! before version 3. Built-in kinds have no descriptions. The kinds of CustomResourceDefinitions keep theirs, so
-//! `kubectl explain` prints them. Every function is pure over a
-//! [`Registry`](crate::registry::Registry).
+//! before version 3. The descriptions of built-in kinds are those of Kubernetes, and the kinds of CustomResourceDefinitions keep
+//! theirs: `kubectl explain` prints them. Every function is pure over a [`Registry`](crate::registry::Registry).
 //!
 //! | file | what it holds |
 //! | --- | --- |

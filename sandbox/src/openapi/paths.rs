@@ -1,4 +1,5 @@
 use super::definitions::{definition_name, list_name, meta, scale};
+use crate::builtin;
 use crate::registry::ServedKind;
 
 /// One operation on one path, before it is written in either version.
@@ -84,6 +85,15 @@ pub(super) fn parameter_type(name: &str) -> &'static str {
 pub(super) fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+/// The description of a parameter in a path. The operations are those on the path.
+pub(super) fn path_parameter_description(name: &str, operations: &[Operation]) -> Option<String> {
+    if name != "name" {
+        return builtin::parameter_description("", name).map(String::from);
+    }
+    let [_, _, kind] = &operations.first()?.gvk;
+    Some(format!("name of the {kind}"))
 }
 
 /// Every operation of a kind.

@@ -1,7 +1,9 @@
 use serde_json::{Map, Value, json};
 
 use super::definitions::collect;
-use super::paths::{Body, Operation, operations, parameter_type, path_parameters};
+use super::paths::{
+    Body, Operation, operations, parameter_type, path_parameter_description, path_parameters,
+};
 use crate::builtin;
 use crate::registry::Registry;
 
@@ -33,7 +35,7 @@ pub(crate) fn swagger(registry: &Registry) -> Value {
         let written = write(&operation);
         let item = paths
             .entry(operation.path.clone())
-            .or_insert_with(|| path_item(&operation.path));
+            .or_insert_with(|| path_item(&operation));
         item[operation.method] = written;
     }
     let definitions: Map<String, Value> = collect(kinds())
@@ -62,9 +64,12 @@ pub(crate) fn swagger_json(registry: &Registry) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-fn path_item(path: &str) -> Value {
-    let parameters: Vec<Value> = path_parameters(path)
-        .map(|name| json!({"name": name, "in": "path", "required": true, "type": "string"}))
+fn path_item(operation: &Operation) -> Value {
+    let parameters: Vec<Value> = path_parameters(&operation.path)
+        .map(|name| {
+            let described = path_parameter_description(name, std::slice::from_ref(operation));
+            json!({"name": name, "in": "path", "required": true, "type": "string", "description": described})
+        })
         .collect();
     json!({"parameters": parameters})
 }
@@ -74,7 +79,10 @@ fn write(operation: &Operation) -> Value {
     let mut parameters: Vec<Value> = operation
         .query
         .iter()
-        .map(|name| json!({"name": name, "in": "query", "type": parameter_type(name)}))
+        .map(|name| {
+            let described = builtin::parameter_description(operation.method, name);
+            json!({"name": name, "in": "query", "type": parameter_type(name), "description": described})
+        })
         .collect();
     let consumes: &[&str] = match &operation.body {
         Some(Body::Patch(types)) => types,
@@ -89,6 +97,7 @@ fn write(operation: &Operation) -> Value {
         parameters.push(json!({"name": "body", "in": "body", "schema": schema}));
     }
     json!({
+        "description": operation.description,
         "operationId": operation.id,
         "consumes": consumes,
         "produces": ["application/json"],
@@ -108,11 +117,15 @@ fn reference(name: &str) -> String {
 
 /// A definition in the terms of version 2.
 fn reduce(name: &str, schema: Value) -> Value {
-    match name.rsplit('.').next() {
+    let mut reduced = match name.rsplit('.').next() {
         Some("IntOrString") => json!({"type": "string", "format": "int-or-string"}),
         Some("Quantity") => json!({"type": "string"}),
-        _ => node(schema),
+        _ => return node(schema),
+    };
+    if let Some(described) = schema.get("description") {
+        reduced["description"] = described.clone();
     }
+    reduced
 }
 
 /// Version 2 cannot express that a value may be null or may have several types. Such a value may be anything there, so

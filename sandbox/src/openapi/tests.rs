@@ -38,6 +38,28 @@ fn a_patch_says_that_fields_can_be_validated() {
     );
 }
 
+/// What `kubectl explain` prints comes from them.
+#[test]
+fn fields_of_built_in_kinds_are_described_in_both_versions() {
+    let v3 = document(&registry(), "apps", "v1").unwrap();
+    let v2 = swagger(&registry());
+    for schemas in [&v3["components"]["schemas"], &v2["definitions"]] {
+        let replicas = &schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["replicas"];
+        let text = replicas["description"].as_str().unwrap();
+        assert!(text.starts_with("Number of desired pods."), "{text}");
+        let template = &schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"];
+        assert!(template["description"].is_string(), "{template}");
+    }
+    let protocol =
+        &v3["components"]["schemas"]["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"];
+    assert_eq!(protocol["enum"], json!(["SCTP", "TCP", "UDP"]));
+    let item = &v3["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
+    assert_eq!(
+        item["parameters"][0]["description"],
+        "name of the Deployment"
+    );
+}
+
 #[test]
 fn the_document_of_version_2_begins_with_its_version() {
     let text = swagger_json(&registry());

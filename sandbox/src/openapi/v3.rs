@@ -4,7 +4,9 @@ use ring::digest::{Context, SHA512};
 use serde_json::{Map, Value, json};
 
 use super::definitions::{collect, definition_name, meta};
-use super::paths::{Body, Operation, operations, parameter_type, path_parameters};
+use super::paths::{
+    Body, Operation, operations, parameter_type, path_parameter_description, path_parameters,
+};
 use crate::builtin;
 use crate::discovery::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
@@ -91,6 +93,7 @@ fn hash(kinds: &[&ServedKind]) -> String {
         hash.update(&[0]);
     };
     add(builtin::source());
+    add(&builtin::checksum());
     for kind in kinds {
         let shape = (kind.namespaced, kind.status, kind.scale.is_some());
         add(&format!(
@@ -119,11 +122,14 @@ fn path_item(path: &str, operations: &[Operation]) -> Value {
     let mut parameters: BTreeMap<&str, Value> = shared
         .iter()
         .chain(&["pretty"])
-        .map(|name| (*name, query(name)))
+        .map(|name| (*name, query("", name)))
         .collect();
     for name in path_parameters(path) {
         let schema = json!({"type": "string", "uniqueItems": true});
-        let parameter = json!({"name": name, "in": "path", "required": true, "schema": schema});
+        let described = path_parameter_description(name, operations);
+        let parameter = json!({
+            "name": name, "in": "path", "required": true, "schema": schema, "description": described,
+        });
         parameters.insert(name, parameter);
     }
     let mut item = Map::new();
@@ -134,9 +140,10 @@ fn path_item(path: &str, operations: &[Operation]) -> Value {
     Value::Object(item)
 }
 
-fn query(name: &str) -> Value {
+fn query(method: &str, name: &str) -> Value {
     let schema = json!({"type": parameter_type(name), "uniqueItems": true});
-    json!({"name": name, "in": "query", "schema": schema})
+    let described = builtin::parameter_description(method, name);
+    json!({"name": name, "in": "query", "schema": schema, "description": described})
 }
 
 /// A body in the formats in which every server reads and writes objects.
@@ -149,7 +156,7 @@ fn content(definition: &str) -> Value {
 fn write(operation: &Operation, shared: &[&str]) -> Value {
     let [group, version, kind] = &operation.gvk;
     let own = operation.query.iter().filter(|name| !shared.contains(name));
-    let parameters: Vec<Value> = own.map(|name| query(name)).collect();
+    let parameters: Vec<Value> = own.map(|name| query(operation.method, name)).collect();
     let mut responses = Map::new();
     let mut answer = |code: &str, description: &str| {
         let content = content(&operation.answer);

@@ -1,3 +1,5 @@
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::PatchError;
@@ -33,13 +35,9 @@ pub(super) fn merge(
     let merged;
     if maps == 0 {
         wanted = patch.clone();
-        let mut once: Vec<Value> = Vec::with_capacity(before.len() + patch.len());
-        for item in before.into_iter().chain(patch) {
-            if !once.contains(&item) {
-                once.push(item);
-            }
-        }
-        merged = once;
+        let mut seen = HashSet::new();
+        let items = before.into_iter().chain(patch);
+        merged = items.filter(|item| seen.insert(item.to_string())).collect();
     } else {
         let Some(key) = key else {
             let text = "cannot merge lists without merge key";
@@ -84,10 +82,12 @@ fn merge_items(
     node: &Node,
 ) -> Result<Vec<Value>, PatchError> {
     let item_node = node.items.as_ref().map(Schema::node);
+    let mut places = places(&before, Some(key));
     for change in changes {
         let value = change.get(key).ok_or_else(|| no_key(&change, key))?;
-        let found = before.iter_mut().find(|v| v.get(key) == Some(value));
-        match found {
+        let next = before.len();
+        let place = *places.entry(Some(value.to_string())).or_insert(next);
+        match before.get_mut(place) {
             Some(found) => {
                 let original = found.as_object().cloned().unwrap_or_default();
                 *found = Value::Object(merge_maps(original, change, item_node)?);
@@ -114,18 +114,24 @@ pub(super) struct Order<'a> {
     pub(super) key: Option<&'a str>,
 }
 
+/// What tells an item of a list from others, as text: its key, or the whole item. `None` if it lacks the key.
+fn identity(item: &Value, key: Option<&str>) -> Option<String> {
+    match key {
+        Some(key) => item.get(key).map(Value::to_string),
+        None => Some(item.to_string()),
+    }
+}
+
+/// Where each item of a list is for the first time.
+fn places(list: &[Value], key: Option<&str>) -> HashMap<Option<String>, usize> {
+    let mut places = HashMap::with_capacity(list.len());
+    for (place, item) in list.iter().enumerate() {
+        places.entry(identity(item, key)).or_insert(place);
+    }
+    places
+}
+
 impl Order<'_> {
-    fn same(&self, a: &Value, b: &Value) -> bool {
-        match self.key {
-            Some(key) => a.get(key) == b.get(key),
-            None => a == b,
-        }
-    }
-
-    fn place(&self, item: &Value, list: &[Value]) -> Option<usize> {
-        list.iter().position(|other| self.same(item, other))
-    }
-
     pub(super) fn arrange(&self, merged: Vec<Value>) -> Result<Vec<Value>, PatchError> {
         if let Some(key) = self.key {
             let mut all = merged.iter().chain(self.wanted);
@@ -134,25 +140,29 @@ impl Order<'_> {
                 return Err(no_key(&map, key));
             }
         }
-        let is_wanted = |item: &Value| self.place(item, self.wanted).is_some();
-        let (mut ours, mut others): (Vec<Value>, Vec<Value>) =
-            merged.into_iter().partition(is_wanted);
-        ours.sort_by_key(|item| self.place(item, self.wanted));
-        others.sort_by_key(|item| self.place(item, self.live).unwrap_or(usize::MAX));
+        let wanted = places(self.wanted, self.key);
+        let live = places(self.live, self.key);
+        let (mut ours, mut others) = (Vec::new(), Vec::new());
+        for item in merged {
+            let identity = identity(&item, self.key);
+            let there = live.get(&identity).copied();
+            match wanted.get(&identity) {
+                Some(place) => ours.push((*place, there, item)),
+                None => others.push((there, item)),
+            }
+        }
+        ours.sort_by_key(|(place, ..)| *place);
+        others.sort_by_key(|(there, _)| there.unwrap_or(usize::MAX));
         let mut out = Vec::with_capacity(ours.len() + others.len());
         let mut others = others.into_iter().peekable();
-        for item in ours {
-            let here = self.place(&item, self.live);
-            while let Some(other) = others.peek() {
-                let there = self.place(other, self.live);
-                if !matches!((there, here), (Some(there), Some(here)) if there < here) {
-                    break;
-                }
-                out.extend(others.next());
+        for (_, here, item) in ours {
+            let is_before = |(there, _): &(Option<usize>, Value)| matches!((there, here), (Some(there), Some(here)) if *there < here);
+            while let Some((_, other)) = others.next_if(is_before) {
+                out.push(other);
             }
             out.push(item);
         }
-        out.extend(others);
+        out.extend(others.map(|(_, other)| other));
         Ok(out)
     }
 }
@@ -301,6 +311,25 @@ mod tests {
                 .expect("must apply");
             assert_eq!(object, json!({"spec": after}), "{patch}");
         }
+    }
+
+    #[test]
+    fn a_long_list_is_reordered_without_comparing_each_item_with_each() {
+        const COUNT: usize = 20_000;
+        let items = |names: &mut dyn Iterator<Item = usize>| -> Value {
+            names
+                .map(|number| json!({"name": format!("n{number}"), "image": "1"}))
+                .collect()
+        };
+        let mut object = json!({"spec": {"containers": items(&mut (0..COUNT))}});
+        let reversed = items(&mut (0..COUNT).rev());
+        let patch =
+            json!({"spec": {"containers": reversed, "$setElementOrder/containers": reversed}});
+        let begun = std::time::Instant::now();
+        strategic_merge_patch(&schema(), &mut object, &patch).expect("must apply");
+        assert_eq!(object["spec"]["containers"], reversed);
+        // It takes a tenth of that; with the square of comparisons it takes minutes.
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     }
 
     #[test]

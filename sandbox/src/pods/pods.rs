@@ -56,12 +56,12 @@ impl<'a> Pods<'a> {
     /// # }
     /// ```
     pub fn of(&self, workload: impl Into<String>) -> PodRule<'a> {
-        PodRule::new(&self.containers.rules, Some(workload.into()))
+        PodRule::new(&self.containers.rules, self.clock, Some(workload.into()))
     }
 
     /// Selects every Pod for a rule.
     pub fn all(&self) -> PodRule<'a> {
-        PodRule::new(&self.containers.rules, None)
+        PodRule::new(&self.containers.rules, self.clock, None)
     }
 
     /// Stops a node of the simulator, as if its machine were cut off: its Pods stay as they are, and nobody starts or ends containers
@@ -71,7 +71,7 @@ impl<'a> Pods<'a> {
     pub fn stop_node(&self, name: &str) -> bool {
         let exists = self.has_node(name);
         if exists {
-            self.containers.rules.stop_node(name);
+            self.containers.rules.stop_node(name, self.clock.moment());
         }
         exists
     }

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::Instant;
+
+use crate::clock::{Clock, Moment};
 
 /// What the containers of a Pod do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,14 +58,14 @@ struct State {
     rules: Vec<Rule>,
     number: u64,
     /// The nodes that have stopped, and when.
-    stopped: BTreeMap<String, Instant>,
+    stopped: BTreeMap<String, Moment>,
 }
 
 struct Rule {
     number: u64,
     selection: Selection,
     behaviour: Behaviour,
-    since: Instant,
+    since: Moment,
     /// How many more runs the rule is for; `None` for all.
     runs: Option<u32>,
 }
@@ -82,7 +83,7 @@ pub(crate) struct Applied {
     pub(crate) number: u64,
     pub(crate) behaviour: Behaviour,
     /// When the rule was set.
-    pub(crate) since: Instant,
+    pub(crate) since: Moment,
 }
 
 impl Default for Rules {
@@ -95,7 +96,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    fn set(&self, selection: Selection, runs: Option<u32>, behaviour: Behaviour) {
+    fn set(&self, selection: Selection, runs: Option<u32>, behaviour: Behaviour, now: Moment) {
         {
             let mut state = self.state.lock();
             state.rules.retain(|rule| rule.selection != selection);
@@ -105,7 +106,7 @@ impl Rules {
                 number,
                 selection,
                 behaviour,
-                since: Instant::now(),
+                since: now,
                 runs,
             });
         }
@@ -141,12 +142,9 @@ impl Rules {
         None
     }
 
-    pub(super) fn stop_node(&self, name: &str) {
+    pub(super) fn stop_node(&self, name: &str, now: Moment) {
         let mut state = self.state.lock();
-        state
-            .stopped
-            .entry(name.to_owned())
-            .or_insert_with(Instant::now);
+        state.stopped.entry(name.to_owned()).or_insert(now);
         drop(state);
         self.changed.send_replace(());
     }
@@ -157,7 +155,7 @@ impl Rules {
     }
 
     /// When a node stopped; `None` if it runs.
-    pub(crate) fn stopped_since(&self, node: &str) -> Option<Instant> {
+    pub(crate) fn stopped_since(&self, node: &str) -> Option<Moment> {
         self.state.lock().stopped.get(node).copied()
     }
 
@@ -188,14 +186,16 @@ impl Selection {
 #[must_use = "a rule is in force once a method says what happens to the Pods"]
 pub struct PodRule<'a> {
     rules: &'a Rules,
+    clock: &'a Clock,
     selection: Selection,
     runs: Option<u32>,
 }
 
 impl<'a> PodRule<'a> {
-    pub(super) fn new(rules: &'a Rules, workload: Option<String>) -> Self {
+    pub(super) fn new(rules: &'a Rules, clock: &'a Clock, workload: Option<String>) -> Self {
         Self {
             rules,
+            clock,
             selection: Selection {
                 workload,
                 namespace: None,
@@ -281,7 +281,8 @@ impl<'a> PodRule<'a> {
     }
 
     fn set(self, behaviour: Behaviour) {
-        self.rules.set(self.selection, self.runs, behaviour);
+        let now = self.clock.moment();
+        self.rules.set(self.selection, self.runs, behaviour, now);
     }
 }
 
@@ -295,7 +296,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_latest_rule_that_selects_a_pod_holds() {
-        let rules = Rules::default();
+        let (rules, clock) = (Rules::default(), Clock::new(None, 1));
         let pod = names(&["web-1", "web"]);
         let behaviour = |namespace| {
             rules
@@ -303,20 +304,20 @@ mod tests {
                 .map(|rule| rule.behaviour)
         };
         assert_eq!(behaviour("default"), None);
-        PodRule::new(&rules, Some("web".into())).never_ready();
-        PodRule::new(&rules, Some("other".into())).run();
-        PodRule::new(&rules, None).in_namespace("far").run();
+        PodRule::new(&rules, &clock, Some("web".into())).never_ready();
+        PodRule::new(&rules, &clock, Some("other".into())).run();
+        PodRule::new(&rules, &clock, None).in_namespace("far").run();
         assert_eq!(behaviour("default"), Some(Behaviour::NeverReady));
         assert_eq!(behaviour("far"), Some(Behaviour::Run));
-        PodRule::new(&rules, Some("web".into())).recover();
+        PodRule::new(&rules, &clock, Some("web".into())).recover();
         assert_eq!(behaviour("far"), Some(Behaviour::Default));
         assert_eq!(rules.state.lock().rules.len(), 3);
     }
 
     #[tokio::test]
     async fn a_limited_rule_stays_in_force_for_the_runs_that_it_got() {
-        let rules = Rules::default();
-        PodRule::new(&rules, None).times(1).never_ready();
+        let (rules, clock) = (Rules::default(), Clock::new(None, 1));
+        PodRule::new(&rules, &clock, None).times(1).never_ready();
         let pod = names(&["a"]);
         let first = rules.apply("default", &pod, None).unwrap();
         assert!(rules.apply("default", &pod, None).is_none());

@@ -6,12 +6,15 @@
 //! | `packed.rs` | the same in little memory |
 //! | `request_log.rs` | the last requests |
 //! | `audit_log.rs` | the audit log, a line for each request |
+//! | `metrics.rs` | counters and durations of requests |
 
 mod audit_log;
+mod metrics;
 mod packed;
 mod recorded_request;
 mod request_log;
 
 pub(crate) use audit_log::{AuditLog, Audited};
+pub(crate) use metrics::{BUCKETS, Labels, Metrics};
 pub use recorded_request::RecordedRequest;
 pub(crate) use request_log::RequestLog;

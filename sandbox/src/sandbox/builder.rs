@@ -166,8 +166,8 @@ impl Builder {
         self
     }
 
-    /// Serves the controls of a test over HTTP, for clients in any language: [`Faults`](crate::Faults), [`Figures`](crate::Figures), [snapshots](crate::Sandbox::snapshot) and
-    /// [recorded requests](crate::Sandbox::requests). Default: off. Bodies and answers are JSON. With RBAC a user needs rights for these paths.
+    /// Serves the controls of a test over HTTP, for clients in any language: [`Faults`](crate::Faults), [`Figures`](crate::Figures), [snapshots](crate::Sandbox::snapshot),
+    /// the [clock](crate::Sandbox::advance_clock) and [recorded requests](crate::Sandbox::requests). Default: off. Bodies and answers are JSON. With RBAC a user needs rights for these paths.
     ///
     /// | request | body | what it does |
     /// | --- | --- | --- |
@@ -180,9 +180,13 @@ impl Builder {
     /// | `POST /sandbox/partitions` | `{"match": {"user": "ann"}}` | cuts off a client |
     /// | `DELETE /sandbox/partitions` | | ends this |
     /// | `POST /sandbox/watches` | `{"action": "drop", "match": {}}` | `drop`, `close`, `expire` or `hold` watches, or `release` the held ones |
+    /// | `POST /sandbox/caches` | `{"action": "hold", "match": {}, "resourceVersion": "12"}` | holds the cache for reads back (`hold`), at this version or at the present one, or lets it catch up (`release`) |
+    /// | `GET /sandbox/clock` | | returns the time (`now`), and whether the clock is `paused` |
+    /// | `POST /sandbox/clock` | `{"action": "advance", "seconds": 3600}` | moves the clock forward (`advance`), stops it (`pause`) or lets it run (`resume`) |
     /// | `POST /sandbox/compact` | | compacts the history |
     /// | `POST /sandbox/snapshots` | | keeps a snapshot, at most 64; returns its `name` |
     /// | `POST /sandbox/snapshots/NAME/restore` | | restores it |
+    /// | `POST /sandbox/snapshots/NAME/rewind` | | restores it with its resource versions, as [`Sandbox::rewind`] does |
     /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
     ///
     /// The keys of `match` are the methods of [`RequestMatcher`](crate::RequestMatcher). An answer may have `reason`, `message` and

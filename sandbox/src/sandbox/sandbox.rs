@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -180,6 +180,37 @@ impl Sandbox {
     /// again. New writes get higher resource versions than all before. Tokens, faults and recorded requests stay as they are.
     pub fn restore(&self, snapshot: &Snapshot) {
         self.core.store.restore(&snapshot.0);
+    }
+
+    /// As [`restore`](Self::restore), but resource versions go back, too: they count on from those of the snapshot, as after etcd was restored from a
+    /// backup. So a resource version may come again for another state. All watches break, and a watch that then begins at a resource version from before the
+    /// restore is silent until the server gets there.
+    pub fn rewind(&self, snapshot: &Snapshot) {
+        self.core.rewind(&snapshot.0);
+    }
+
+    /// The resource version of the last write.
+    pub fn resource_version(&self) -> u64 {
+        self.core.store.version()
+    }
+
+    /// Moves the clock of the sandbox forward. What was due meanwhile happens at once, as when time passes over a machine that sleeps: for what
+    /// happens on the way, such as each run of a CronJob, move it in small steps.
+    ///
+    /// By this clock the sandbox dates objects and runs the [simulator](Builder::simulator), and tokens expire. Faults, and the time limits of requests and
+    /// watches, follow tokio's clock.
+    pub fn advance_clock(&self, by: Duration) {
+        self.core.clock.advance(by);
+    }
+
+    /// Stops the clock of the sandbox, until [`resume_clock`](Self::resume_clock). A stopped clock can be moved forward.
+    pub fn pause_clock(&self) {
+        self.core.clock.pause();
+    }
+
+    /// Lets a stopped clock run on from where it stands.
+    pub fn resume_clock(&self) {
+        self.core.clock.resume();
     }
 
     /// The last answered requests, oldest first. [`Builder::request_log`] limits their number.

@@ -90,6 +90,41 @@ enum WatchAction {
     Release,
 }
 
+/// The body of `POST /sandbox/caches`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct CacheControl {
+    action: CacheAction,
+    #[serde(default, rename = "match")]
+    matcher: RequestMatcher,
+    /// For `hold`.
+    resource_version: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum CacheAction {
+    Hold,
+    Release,
+}
+
+/// The body of `POST /sandbox/clock`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClockControl {
+    action: ClockAction,
+    /// For `advance`.
+    seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum ClockAction {
+    Advance,
+    Pause,
+    Resume,
+}
+
 /// The body of `POST /sandbox/partitions`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +188,15 @@ where
             json!({})
         }
         ("POST", ["watches"]) => json!({"watches": control_watches(core, read(&body)?)}),
+        ("POST", ["caches"]) => {
+            control_caches(core, read(&body)?)?;
+            json!({})
+        }
+        ("GET", ["clock"]) => shown_clock(core),
+        ("POST", ["clock"]) => {
+            control_clock(core, read(&body)?)?;
+            shown_clock(core)
+        }
         ("POST", ["compact"]) => {
             faults.compact();
             json!({})
@@ -179,14 +223,20 @@ where
             core.store.restore(saved.ok_or_else(|| no_snapshot(name))?);
             json!({})
         }
+        ("POST", ["snapshots", name, "rewind"]) => {
+            let snapshots = core.snapshots.lock();
+            let saved = snapshots.get(&number(name)?);
+            core.rewind(saved.ok_or_else(|| no_snapshot(name))?);
+            json!({})
+        }
         (
             _,
             [
-                "requests" | "faults" | "figures" | "partitions" | "watches" | "compact"
-                | "snapshots",
+                "requests" | "faults" | "figures" | "partitions" | "watches" | "caches" | "clock"
+                | "compact" | "snapshots",
             ]
             | ["snapshots", _]
-            | ["snapshots", _, "restore"],
+            | ["snapshots", _, "restore" | "rewind"],
         ) => return Err(ApiError::method_not_allowed()),
         _ => return Ok(respond::no_such_path()),
     };
@@ -221,7 +271,7 @@ fn plan(core: &Core, planned: PlannedFault) -> Result<(), ApiError> {
         ..
     } = planned;
     let delay = planned.milliseconds.map(Duration::from_millis);
-    let needs = |field: &str| ApiError::bad_request(format!("the fault needs the field `{field}`"));
+    let needs = |field: &str| needs("fault", field);
     let delay = || delay.ok_or_else(|| needs("milliseconds"));
     match fault {
         FaultKind::Answer => {
@@ -274,6 +324,48 @@ fn control_watches(core: &Core, control: WatchControl) -> usize {
             faults.running_watches(&RequestMatcher::any())
         }
     }
+}
+
+fn control_caches(core: &Core, control: CacheControl) -> Result<(), ApiError> {
+    let CacheControl {
+        action,
+        matcher,
+        resource_version,
+    } = control;
+    match action {
+        CacheAction::Hold => {
+            let version = resource_version.map(|text| {
+                text.parse().map_err(|_| {
+                    ApiError::bad_request(format!(
+                        "`resourceVersion` is {text:?}: write the resource version of an object or a list, such as \"12\""
+                    ))
+                })
+            });
+            core.faults.hold_caches(matcher, version.transpose()?);
+        }
+        CacheAction::Release => core.faults.release_caches(),
+    }
+    Ok(())
+}
+
+fn control_clock(core: &Core, control: ClockControl) -> Result<(), ApiError> {
+    match control.action {
+        ClockAction::Advance => {
+            let seconds = control.seconds.ok_or_else(|| needs("control", "seconds"))?;
+            core.clock.advance(Duration::from_secs(seconds));
+        }
+        ClockAction::Pause => core.clock.pause(),
+        ClockAction::Resume => core.clock.resume(),
+    }
+    Ok(())
+}
+
+fn shown_clock(core: &Core) -> Value {
+    json!({"now": core.clock.timestamp(), "paused": core.clock.is_paused()})
+}
+
+fn needs(what: &str, field: &str) -> ApiError {
+    ApiError::bad_request(format!("the {what} needs the field `{field}`"))
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {

@@ -4,6 +4,7 @@ use http::Response;
 
 use super::encoding::Encoding;
 use super::health;
+use super::metrics;
 use super::negotiate;
 use super::request::Incoming;
 use super::respond::{self, Body};
@@ -11,7 +12,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::{discovery, openapi};
 
-/// Answers paths that are not resources: health, discovery, OpenAPI.
+/// Answers paths that are not resources: health, metrics, discovery, OpenAPI.
 ///
 /// # Errors
 /// 404 for an unknown path, 405 for another method than GET and HEAD.
@@ -40,6 +41,7 @@ pub(super) async fn handle<B>(
         [endpoint @ ("healthz" | "livez" | "readyz"), check @ ..] => {
             return Ok(health::handle(core, endpoint, check, &incoming.query).await);
         }
+        ["metrics"] => return Ok(metrics::handle(core)),
         ["version"] => Some(discovery::server_version()),
         ["api"] | ["apis"] if aggregated.is_some() => {
             let document = discovery::aggregated(&registry, parts == ["api"]);

@@ -6,11 +6,15 @@ use http_body_util::BodyExt;
 use super::respond::{self, Body};
 use super::{cbor, protobuf};
 use crate::error::ApiError;
+use crate::{json, stack};
+
+pub(super) const YAML: &str = "application/yaml";
 
 /// The format of a response. Everything behind writes JSON; the other formats are translations of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
+    Yaml,
     Cbor,
     Protobuf,
 }
@@ -32,10 +36,18 @@ impl Encoding {
             // A response is one frame, and so is each batch of whole lines of a watch.
             (Self::Cbor, true) => frames(response, cbor::SEQUENCE, cbor::encode_all),
             (Self::Cbor, false) => frames(response, cbor::MEDIA, cbor::encode_all),
-            (_, true) => frames(response, protobuf::WATCH, protobuf::encode_events),
-            (_, false) => whole(response).await,
+            (Self::Protobuf, true) => frames(response, protobuf::WATCH, protobuf::encode_events),
+            (Self::Protobuf, false) => whole(response, protobuf::MEDIA, protobuf::encode).await,
+            // The negotiation offers no watches in YAML.
+            (Self::Yaml | Self::Json, _) => whole(response, YAML, yaml).await,
         }
     }
+}
+
+fn yaml(text: &[u8]) -> Result<Bytes, ApiError> {
+    let document = json::read(text).map_err(ApiError::internal)?.value;
+    let text = stack::large(|| serde_saphyr::to_string(&document));
+    text.map(Bytes::from).map_err(ApiError::internal)
 }
 
 fn frames(
@@ -50,18 +62,22 @@ fn frames(
     Response::from_parts(head, BodyExt::boxed_unsync(body))
 }
 
-/// Translates a whole response to protobuf.
-async fn whole(response: Response<Body>) -> Response<Body> {
+/// Translates a whole response to another format.
+async fn whole(
+    response: Response<Body>,
+    media: &str,
+    translate: fn(&[u8]) -> Result<Bytes, ApiError>,
+) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let content_type = head.headers.get(CONTENT_TYPE);
     let parameters =
         content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/json"));
-    let media_type = [protobuf::MEDIA.as_bytes(), parameters.unwrap_or_default()].concat();
+    let media_type = [media.as_bytes(), parameters.unwrap_or_default()].concat();
     if let Ok(media_type) = HeaderValue::from_bytes(&media_type) {
         head.headers.insert(CONTENT_TYPE, media_type);
     }
     let encoded = match body.collect().await {
-        Ok(body) => protobuf::encode(&body.to_bytes()),
+        Ok(body) => translate(&body.to_bytes()),
         Err(error) => Err(ApiError::internal(error)),
     };
     match encoded {

@@ -8,8 +8,8 @@
 //! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `access.rs` | authorization and impersonation |
-//! | `controls.rs` | faults, snapshots and recorded requests for clients in any language |
-//! | `documents.rs`, `health.rs` | discovery and OpenAPI; health checks |
+//! | `controls.rs` | faults, snapshots, the clock and recorded requests for clients in any language |
+//! | `documents.rs`, `health.rs`, `metrics.rs` | discovery and OpenAPI; health checks; metrics |
 //! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
 //! | `negotiate.rs`, `body.rs`, `encoding.rs`, `cbor.rs`, `protobuf.rs`, `compress.rs` | content types, in both directions |
@@ -34,6 +34,7 @@ mod documents;
 mod encoding;
 mod health;
 mod https;
+mod metrics;
 mod negotiate;
 mod options;
 mod patch;
@@ -50,6 +51,8 @@ mod reviews;
 mod route;
 mod service;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use connection::serve_connection;

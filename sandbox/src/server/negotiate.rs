@@ -1,4 +1,4 @@
-use super::encoding::Encoding;
+use super::encoding::{Encoding, YAML};
 use super::{cbor, protobuf};
 use crate::error::ApiError;
 
@@ -26,6 +26,8 @@ struct Choice<'a> {
 pub(super) struct Offer {
     pub(super) cbor: bool,
     pub(super) protobuf: bool,
+    /// Nobody can tell where an event of a watch ends in it.
+    pub(super) yaml: bool,
 }
 
 /// Chooses form and format of the response from `Accept`: the first possible ones, by falling quality.
@@ -44,6 +46,7 @@ pub(super) fn negotiate(accept: &str, offer: &Offer) -> Result<(Form, Encoding),
         let is_offered = match (encoding, form) {
             (Encoding::Protobuf, Form::Object) => offer.protobuf,
             (Encoding::Protobuf, Form::Table) => false,
+            (Encoding::Yaml, _) => offer.yaml,
             _ => true,
         };
         is_offered.then_some((form, encoding))
@@ -51,7 +54,7 @@ pub(super) fn negotiate(accept: &str, offer: &Offer) -> Result<(Form, Encoding),
     found.ok_or_else(|| {
         let cbor = if offer.cbor { ", application/cbor" } else { "" };
         let message = format!(
-            "only the following media types are accepted: application/json, {}{cbor}",
+            "only the following media types are accepted: application/json, {YAML}, {}{cbor}",
             protobuf::MEDIA
         );
         ApiError::new(406, "NotAcceptable", message)
@@ -92,6 +95,7 @@ fn choice(text: &str) -> Option<Choice<'_>> {
 fn encoding(choice: &Choice<'_>, cbor: bool) -> Option<Encoding> {
     match choice.media {
         "application/json" | "application/*" | "*/*" => Some(Encoding::Json),
+        YAML => Some(Encoding::Yaml),
         protobuf::MEDIA => Some(Encoding::Protobuf),
         cbor::MEDIA if cbor => Some(Encoding::Cbor),
         _ => None,
@@ -160,6 +164,7 @@ mod tests {
     const JSON: Offer = Offer {
         cbor: false,
         protobuf: false,
+        yaml: true,
     };
 
     #[test]
@@ -214,6 +219,18 @@ mod tests {
             assert_eq!(of_document(accept, true), expected, "{accept}");
         }
         assert_eq!(of_document("application/cbor", false), Encoding::Json);
+    }
+
+    #[test]
+    fn yaml_is_chosen_except_for_a_watch() {
+        let chosen = |yaml| {
+            let chosen = negotiate(YAML, &Offer { yaml, ..JSON });
+            chosen.map_err(|error| error.message)
+        };
+        assert_eq!(chosen(true), Ok((Form::Object, Encoding::Yaml)));
+        // As a real server, the message names what the server has at all.
+        let refused = chosen(false).unwrap_err();
+        assert!(refused.contains(YAML), "{refused}");
     }
 
     #[test]

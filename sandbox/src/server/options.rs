@@ -138,6 +138,7 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
         continue_token: query.get("continue").into(),
         version: query.get("resourceVersion").into(),
         version_match: version_match(query),
+        cached: None,
     })
 }
 

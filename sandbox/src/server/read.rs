@@ -17,10 +17,12 @@ use crate::json;
 pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
     let version = request.query.get("resourceVersion");
     let target = &request.target;
-    let stored = api::get(core, target, &request.name, version).await?;
+    let cached = cached(core, request, wanted(request)).await?;
+    let stored = api::get(core, target, &request.name, version, cached).await?;
     let pretty = request.query.flag("pretty");
     if request.subresource == "scale" {
         let object = api::read_scale(target, &target.read(&stored.value()))?;
+        let object = render::scale(core, request, object)?;
         return Ok(respond::json(200, &object, pretty));
     }
     if request.form == Form::Object && !pretty {
@@ -30,8 +32,29 @@ pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<
     Ok(respond::json(200, &object, pretty))
 }
 
+/// The resource version of the cache that answers a read, if a fault holds the cache back. Waits until the cache has reached `wanted`.
+///
+/// # Errors
+/// 504 if it has not in time, as from a real server.
+async fn cached(core: &Core, request: &Request, wanted: u64) -> Result<Option<u64>, ApiError> {
+    let reached = core.faults.cache_reached(&request.record, wanted);
+    let reached = tokio::time::timeout(api::VERSION_TIMEOUT, reached).await;
+    reached.map_err(|_| {
+        let cached = core.faults.cache(&request.record);
+        ApiError::too_large_resource_version(wanted, cached.unwrap_or_default())
+    })
+}
+
+/// The resource version that a get or list wants at least. A wrong one is refused elsewhere.
+fn wanted(request: &Request) -> u64 {
+    let version = request.query.get("resourceVersion");
+    version.parse().unwrap_or_default()
+}
+
 pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
-    let listed = api::list(core, &request.target, &options::list(request)?).await?;
+    let mut options = options::list(request)?;
+    options.cached = cached(core, request, wanted(request)).await?;
+    let listed = api::list(core, &request.target, &options).await?;
     let text = render::list(core, request, &listed)?;
     if request.query.flag("pretty")
         && let Ok(document) = json::read(&text)
@@ -60,8 +83,19 @@ pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response
         include: render::include(&request)?,
     };
     let target = Target::clone(&request.target);
-    let late = api::at_least(core, at_least).await.err();
-    let watch = Watch::open(core, target, asked);
+    // Without a version, a list in the form of a watch is of the newest state.
+    let is_newest = query.flag("sendInitialEvents") && query.get("resourceVersion").is_empty();
+    let wanted = if is_newest {
+        core.store.version()
+    } else {
+        at_least
+    };
+    let late = match api::at_least(core, at_least).await {
+        Ok(()) => cached(core, &request, wanted).await.err(),
+        Err(error) => Some(error),
+    };
+    let cached = core.faults.cache(&request.record);
+    let watch = Watch::open(core, target, asked, cached);
     let mut watch = watch.ok_or_else(|| request.target.not_found(""))?;
     // The stream has begun by then, so the error is an event in it.
     if let Some(error) = late {

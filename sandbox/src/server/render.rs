@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::store::Encoded;
-use crate::table::{Include, table};
+use crate::table::{Include, scale_table, table};
 
 #[derive(Serialize)]
 struct List<'a> {
@@ -42,6 +42,26 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
             table(kind, [&object], metadata, include, true, core.clock.now())
         }
     })
+}
+
+/// The `scale` of an object in the form that the request asks for.
+///
+/// # Errors
+/// 400 for an invalid `includeObject`, 406 if the request asks for the form of a list.
+pub(super) fn scale(core: &Core, request: &Request, scale: Value) -> Result<Value, ApiError> {
+    if request.form != Form::Table {
+        return object(core, request, scale);
+    }
+    let metadata = json!({"resourceVersion": meta::resource_version(&scale)});
+    let include = include(request)?;
+    let kind = &request.target.kind;
+    Ok(scale_table(
+        kind,
+        &scale,
+        metadata,
+        include,
+        core.clock.now(),
+    ))
 }
 
 /// The `includeObject` of a request.

@@ -92,6 +92,7 @@ fn offer(core: &Core, target: &Target, route: &ResourceRoute) -> Offer {
     Offer {
         cbor: core.cbor,
         protobuf: !target.kind.is_custom() && protobuf::has_message(&api_version, kind),
+        yaml: route.verb != "watch",
     }
 }
 

@@ -16,6 +16,10 @@ use crate::store::Encoded;
 /// The body of every response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+/// Marks the response to a dry run.
+#[derive(Clone)]
+pub(super) struct DryRun;
+
 /// A body with these bytes.
 pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into())

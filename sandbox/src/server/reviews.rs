@@ -91,6 +91,7 @@ where
     let offer = Offer {
         cbor: core.cbor,
         protobuf: true,
+        yaml: true,
     };
     let (_, encoding) = negotiate(&incoming.accept, &offer)?;
     let (kind, api_version) = (review.kind(), format!("{}/v1", review.group()));

@@ -5,16 +5,16 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::access::{authorize, authorize_impersonation};
 use super::pods::Upgrade;
 use super::query::Query;
 use super::request::Incoming;
-use super::respond::{self, Body};
+use super::respond::{self, Body, DryRun};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
-use super::{CONTROLS, compress, controls, documents, negotiate, resource};
+use super::{CONTROLS, compress, controls, documents, metrics, negotiate, resource};
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
@@ -36,6 +36,8 @@ where
     let (mut parts, body) = request.into_parts();
     let upgrade = Upgrade::of(&mut parts);
     let received = core.clock.now();
+    let begun = Instant::now();
+    let _in_flight = core.metrics.begin(!parts.method.is_safe());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
     let user = core.tokens.authenticate(
@@ -65,7 +67,9 @@ where
         return Err(io::Error::other("injected fault: the client is cut off"));
     }
     let is_review = matches!(&route, Route::Resource(route) if Review::of(route).is_some());
-    let writes = !parts.method.is_safe() && !is_review;
+    // A dry run writes nothing, so there is nothing to wait for.
+    let is_dry_run = !query.get("dryRun").is_empty();
+    let writes = !parts.method.is_safe() && !is_review && !is_dry_run;
     let pretty = query.flag("pretty");
     let takes_gzip = compress::is_accepted(&parts.headers);
     let accept = header(&parts.headers, ACCEPT);
@@ -98,7 +102,8 @@ where
         (Err(error), _) => Err(error),
     };
     // Also an error may tell of a change that is not on the disk yet.
-    let result = match writes {
+    let was_dry_run = |response: &Response<Body>| response.extensions().get::<DryRun>().is_some();
+    let result = match writes && !result.as_ref().is_ok_and(was_dry_run) {
         true => core.store.flushed().await.and(result),
         false => result,
     };
@@ -119,6 +124,10 @@ where
         status: response.status().as_u16(),
         ..record
     };
+    if let Some(labels) = metrics::labels(&core, &record, is_dry_run) {
+        let duration = (!labels.is_long_running()).then(|| begun.elapsed());
+        core.metrics.answered(labels, record.status, duration);
+    }
     if !is_control {
         core.log.push(&record, audited);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::negotiate::Form;
@@ -13,7 +13,7 @@ use super::render;
 use crate::api::{Event, Watch};
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::fault::{End, Registration};
+use crate::fault::{End, Registration, RequestMatcher};
 use crate::meta;
 use crate::record::RecordedRequest;
 use crate::store::Encoded;
@@ -37,6 +37,8 @@ struct RunningWatch {
     /// Whether the next table still needs its headings, which are sent once.
     headings: bool,
     finished: bool,
+    /// Notified when caches that a fault held back are released.
+    caches: watch::Receiver<Vec<(RequestMatcher, u64)>>,
     request: RecordedRequest,
     _registration: Registration,
 }
@@ -64,6 +66,7 @@ pub(super) fn stream(
         ended,
         headings: true,
         finished: false,
+        caches: core.faults.caches(),
         request,
         _registration: registration,
     };
@@ -94,7 +97,9 @@ impl RunningWatch {
                     () = sleep_until(self.deadline) => return None,
                 }
             }
-            let events = self.watch.take(MAX_CHUNK)?;
+            self.caches.mark_unchanged();
+            let until = core.faults.cache(&self.request);
+            let events = self.watch.take(MAX_CHUNK, until)?;
             if !events.is_empty() {
                 return Some(Ok(self.write(events)));
             }
@@ -106,6 +111,8 @@ impl RunningWatch {
                 served = self.watch.changed() => if !served {
                     return None;
                 },
+                // The sender lives as long as the core.
+                _ = self.caches.changed() => {},
                 () = sleep_until(self.next_bookmark), if self.settings.bookmarks => {
                     if core.faults.holds(&self.request) {
                         continue;
@@ -114,7 +121,7 @@ impl RunningWatch {
                     self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
                     // Changes of other kinds do not wake the watch, but they advance the version up to which everything
                     // was sent.
-                    let mut events = self.watch.take(MAX_CHUNK)?;
+                    let mut events = self.watch.take(MAX_CHUNK, until)?;
                     if events.is_empty() {
                         events.push(Event::Bookmark { version: self.watch.version(), initial_end: false });
                     }

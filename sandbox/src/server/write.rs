@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
 use http::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::negotiate::Form;
 use super::request::Request;
-use super::respond::{self, Body};
+use super::respond::{self, Body, DryRun};
 use super::{body, options, patch, render};
 use crate::api::{self, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
@@ -47,6 +48,10 @@ fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     if let Some(warning) = warning {
         respond::warn(&mut response, warning);
     }
+    // kubectl asks for it in the body.
+    if options.dry_run {
+        response.extensions_mut().insert(DryRun);
+    }
     Ok(response)
 }
 
@@ -70,6 +75,12 @@ fn delete_collection(
     let encode = |object| Arc::new(Encoded::new(0, &Arc::new(object)));
     let deleted: Vec<Arc<Encoded>> = deleted.into_iter().map(encode).collect();
     let metadata = render::list_metadata(request, core.store.version(), "");
+    if deleted.is_empty() && request.form == Form::PartialList {
+        let none = json!({
+            "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": null,
+        });
+        return Ok(respond::json(200, &none, request.query.flag("pretty")));
+    }
     let text = render::items(core, request, Value::Object(metadata), &deleted)?;
     Ok(respond::bytes(200, "application/json", text))
 }
@@ -151,7 +162,7 @@ fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
 fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<Body>, ApiError> {
     let code = if written.created { 201 } else { 200 };
     let object = if request.subresource == "scale" {
-        written.object
+        render::scale(core, request, written.object)?
     } else {
         render::object(core, request, written.object)?
     };

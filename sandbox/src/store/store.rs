@@ -33,11 +33,15 @@ struct State {
 }
 
 /// All objects of a moment.
-pub(crate) struct Saved(BTreeMap<GroupResource, SavedBucket>);
+pub(crate) struct Saved {
+    /// The resource version of the last write.
+    version: u64,
+    buckets: BTreeMap<GroupResource, SavedBucket>,
+}
 
 impl Saved {
     fn objects(&self) -> Vec<(GroupResource, Key, Arc<Encoded>)> {
-        let buckets = self.0.iter();
+        let buckets = self.buckets.iter();
         let objects = buckets.flat_map(|(resource, bucket)| {
             let objects = bucket.objects.iter();
             objects.map(|(key, object)| (resource.clone(), key.clone(), object.clone()))
@@ -155,6 +159,13 @@ impl Store {
         self.state.lock().version
     }
 
+    /// Waits until the resource version is another one than `version`.
+    pub(crate) async fn left(&self, version: u64) {
+        let mut changes = self.version.subscribe();
+        // The sender lives as long as the store.
+        let _ = changes.wait_for(|now| *now != version).await;
+    }
+
     /// Waits until the store has reached `version`.
     pub(crate) async fn reached(&self, version: u64) {
         let mut changes = self.version.subscribe();
@@ -192,29 +203,49 @@ impl Store {
     pub(crate) fn save(&self) -> Saved {
         let state = self.state.lock();
         let buckets = state.buckets.iter();
-        Saved(
-            buckets
+        Saved {
+            version: state.version,
+            buckets: buckets
                 .map(|(resource, bucket)| (resource.clone(), bucket.save()))
                 .collect(),
-        )
+        }
     }
 
     /// Brings back the objects of `saved`, with their resource versions, and removes all others. The counter of resource versions goes on. For
     /// readers the history before it is compacted.
     pub(crate) fn restore(&self, saved: &Saved) {
         let mut state = self.state.lock();
+        let version = state.version + 1;
+        self.replace(&mut state, saved, version);
+    }
+
+    /// As [`restore`](Self::restore), but resource versions count on from those of `saved`, as after etcd was restored from a backup. All
+    /// watches end, also those of the controllers.
+    pub(crate) fn rewind(&self, saved: &Saved) {
+        let mut state = self.state.lock();
+        self.replace(&mut state, saved, saved.version);
+        // The snapshot may be of another store.
+        state.unknown = state.unknown.min(saved.version);
+        for bucket in state.buckets.values_mut() {
+            bucket.changed = watch::Sender::new(None);
+        }
+    }
+
+    fn replace(&self, state: &mut State, saved: &Saved, now: u64) {
         let State {
             version,
             buckets,
             kept,
             ..
-        } = &mut *state;
-        *version += 1;
+        } = state;
+        *version = now;
         kept.clear();
-        for (_, bucket) in buckets.extract_if(.., |resource, _| !saved.0.contains_key(resource)) {
+        for (_, bucket) in
+            buckets.extract_if(.., |resource, _| !saved.buckets.contains_key(resource))
+        {
             bucket.end();
         }
-        for (resource, saved) in &saved.0 {
+        for (resource, saved) in &saved.buckets {
             let bucket = buckets.entry(resource.clone());
             let new = || Bucket::with(BTreeMap::new(), 0);
             bucket.or_insert_with(new).restore(saved, *version);
@@ -381,6 +412,7 @@ impl Store {
         resource: &GroupResource,
         reader: &watch::Receiver<LastChanges>,
         version: u64,
+        until: Option<u64>,
         limit: usize,
     ) -> Option<Result<Batch, Compacted>> {
         let state = self.state.lock();
@@ -389,13 +421,25 @@ impl Store {
             // The kind was removed, or its watches were ended, and it exists again.
             return None;
         }
-        Some(bucket.since(version, limit).map(|changes| {
+        Some(bucket.since(version, limit).map(|mut changes| {
+            let is_whole = changes.len() < limit;
+            let until = until.map_or(state.version, |until| until.min(state.version));
+            changes.truncate(changes.partition_point(|change| change.version <= until));
             let version = match changes.last() {
-                Some(last) if changes.len() == limit => last.version,
-                _ => state.version,
+                Some(last) if !is_whole => last.version,
+                _ => until,
             };
             Batch { changes, version }
         }))
+    }
+
+    /// How many objects of each kind there are.
+    pub(crate) fn counts(&self) -> Vec<(GroupResource, usize)> {
+        let state = self.state.lock();
+        let buckets = state.buckets.iter();
+        buckets
+            .map(|(resource, bucket)| (resource.clone(), bucket.objects.len()))
+            .collect()
     }
 
     /// Compacts the history of every kind.

@@ -40,17 +40,25 @@ impl Subscription {
         }
     }
 
-    /// The changes since the last call, possibly none. Returns `None` after the last change of a kind that is no longer
-    /// served.
+    /// As [`take_until`](Self::take_until), without a last resource version.
     ///
     /// # Errors
     /// [`Compacted`] if the reader came too late.
     pub(crate) fn take(&mut self) -> Option<Result<Batch, Compacted>> {
+        self.take_until(None)
+    }
+
+    /// The changes since the last call up to a resource version, possibly none. Returns `None` after the last change of a kind that is no longer
+    /// served.
+    ///
+    /// # Errors
+    /// [`Compacted`] if the reader came too late.
+    pub(crate) fn take_until(&mut self, until: Option<u64>) -> Option<Result<Batch, Compacted>> {
         // Mark as seen first: a change in between then wakes the reader once too often and never too rarely.
         self.changed.borrow_and_update();
         let batch = self
             .store
-            .since(&self.resource, &self.changed, self.position, BATCH);
+            .since(&self.resource, &self.changed, self.position, until, BATCH);
         let Some(batch) = batch else {
             return self.rest().map(Ok);
         };

@@ -33,4 +33,4 @@ mod workload;
 
 pub use duration::human_duration;
 pub use json_path::JsonPath;
-pub(crate) use render::{Include, table};
+pub(crate) use render::{Include, scale_table, table};

@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 
 use super::cells::{age, text};
 use super::printer::{Printer, printer};
-use super::{JsonPath, custom};
+use super::{JsonPath, custom, workload};
+use crate::builtin;
 use crate::registry::{Column, ServedKind};
 
 /// A table with one row per object.
@@ -18,7 +19,67 @@ pub(crate) fn table<'a>(
     headings: bool,
     now: Timestamp,
 ) -> Value {
-    let columns = Columns::of(kind);
+    table_of(
+        &Columns::of(kind),
+        objects,
+        metadata,
+        include,
+        headings,
+        now,
+    )
+}
+
+/// A table with the `scale` of an object of this kind.
+pub(crate) fn scale_table(
+    kind: &ServedKind,
+    scale: &Value,
+    metadata: Value,
+    include: Include,
+    now: Timestamp,
+) -> Value {
+    let column = |name: &str, kind: &str, description: &str, path: &str| Column {
+        name: name.into(),
+        kind: kind.into(),
+        format: String::new(),
+        description: description.into(),
+        json_path: path.into(),
+        priority: 0,
+    };
+    let custom = [
+        column(
+            "Desired",
+            "integer",
+            "Number of desired replicas",
+            ".spec.replicas",
+        ),
+        column(
+            "Available",
+            "integer",
+            "Number of actual replicas",
+            ".status.replicas",
+        ),
+        column(
+            "Age",
+            "date",
+            age_description(),
+            ".metadata.creationTimestamp",
+        ),
+    ];
+    let columns = match kind.is_custom() {
+        true => Columns::custom(&custom),
+        false => Columns::BuiltIn(workload::SCALES, "autoscaling", "Scale"),
+    };
+    table_of(&columns, [scale], metadata, include, true, now)
+}
+
+fn table_of<'a>(
+    columns: &Columns<'_>,
+    objects: impl IntoIterator<Item = &'a Value>,
+    metadata: Value,
+    include: Include,
+    headings: bool,
+    now: Timestamp,
+) -> Value {
     let rows: Vec<Value> = objects
         .into_iter()
         .map(|object| {
@@ -50,8 +111,13 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
     })
 }
 
+fn age_description() -> &'static str {
+    builtin::column_description("", "", "Age")
+}
+
 enum Columns<'a> {
-    BuiltIn(Printer),
+    /// The columns of a built-in kind, with its group and its name.
+    BuiltIn(Printer, &'a str, &'a str),
     /// The columns with their paths. A path that cannot be read leaves its cells empty.
     Custom(Vec<(&'a Column, Option<JsonPath>)>),
     Age,
@@ -60,20 +126,21 @@ enum Columns<'a> {
 impl<'a> Columns<'a> {
     fn of(kind: &'a ServedKind) -> Self {
         match printer(kind) {
-            Some(printer) => Self::BuiltIn(printer),
+            Some(printer) => Self::BuiltIn(printer, &kind.group, &kind.kind),
             None if kind.columns.is_empty() => Self::Age,
-            None => Self::Custom(
-                kind.columns
-                    .iter()
-                    .map(|column| (column, JsonPath::parse(&column.json_path).ok()))
-                    .collect(),
-            ),
+            None => Self::custom(&kind.columns),
         }
+    }
+
+    fn custom(columns: &'a [Column]) -> Self {
+        let columns = columns.iter();
+        let columns = columns.map(|column| (column, JsonPath::parse(&column.json_path).ok()));
+        Self::Custom(columns.collect())
     }
 
     fn begins_with_name(&self) -> bool {
         match self {
-            Self::BuiltIn(printer) => printer.named,
+            Self::BuiltIn(printer, ..) => printer.named,
             Self::Custom(_) | Self::Age => true,
         }
     }
@@ -81,14 +148,20 @@ impl<'a> Columns<'a> {
     fn definitions(&self) -> Vec<Value> {
         let mut all = Vec::new();
         if self.begins_with_name() {
-            all.push(definition("Name", "string", "name", "", 0));
+            let (group, kind) = match self {
+                Self::BuiltIn(_, group, kind) => (*group, *kind),
+                Self::Custom(_) | Self::Age => ("", ""),
+            };
+            let described = builtin::column_description(group, kind, "Name");
+            all.push(definition("Name", "string", "name", described, 0));
         }
         match self {
-            Self::BuiltIn(printer) => {
+            Self::BuiltIn(printer, group, of) => {
                 all.extend(printer.columns.iter().map(|(name, kind, priority)| {
                     let is_name = matches!(*name, "Name" | "Attacher");
                     let format = if is_name { "name" } else { "" };
-                    definition(name, kind, format, "", *priority)
+                    let described = builtin::column_description(group, of, name);
+                    definition(name, kind, format, described, *priority)
                 }))
             }
             Self::Custom(columns) => all.extend(columns.iter().map(|(column, _)| {
@@ -107,7 +180,7 @@ impl<'a> Columns<'a> {
                     column.priority,
                 )
             })),
-            Self::Age => all.push(definition("Age", "date", "", "", 0)),
+            Self::Age => all.push(definition("Age", "date", "", age_description(), 0)),
         }
         all
     }
@@ -118,7 +191,7 @@ impl<'a> Columns<'a> {
             cells.push(Value::from(text(object, "/metadata/name")));
         }
         match self {
-            Self::BuiltIn(printer) => cells.extend((printer.cells)(object, now)),
+            Self::BuiltIn(printer, ..) => cells.extend((printer.cells)(object, now)),
             Self::Custom(columns) => cells.extend(
                 columns
                     .iter()
@@ -167,7 +240,6 @@ impl Include {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin;
     use std::sync::Arc;
 
     fn kind(plural: &str) -> Arc<ServedKind> {

@@ -181,3 +181,19 @@ fn ready(object: &Value) -> Value {
     );
     json!(format!("{ready}/{wanted}"))
 }
+
+pub(super) const SCALES: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Desired", "integer", 0),
+        ("Available", "integer", 0),
+        ("Age", "string", 0),
+    ],
+    cells: |scale, now| {
+        vec![
+            number(scale, "/spec/replicas").into(),
+            number(scale, "/status/replicas").into(),
+            age(scale, now),
+        ]
+    },
+};

@@ -112,6 +112,71 @@ async fn a_test_in_another_language_sets_the_figures_of_an_autoscaler() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_sets_the_clock() {
+    let builder = Sandbox::builder().seed(1).simulator(true);
+    let client = Client::of(builder.controls_over_http(true).build().unwrap()).await;
+    let clock = "/sandbox/clock";
+    let paused = client.post(clock, &json!({"action": "pause"})).await.json;
+    let cron_job = json!({
+        "metadata": {"name": "hourly"},
+        "spec": {"schedule": "@hourly", "jobTemplate": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}],
+        }}}}},
+    });
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    client
+        .post("/apis/batch/v1/namespaces/default/cronjobs", &cron_job)
+        .await
+        .object();
+    // While the clock stands still, no hour passes.
+    tokio::time::sleep(std::time::Duration::from_secs(7200)).await;
+    assert_eq!(client.get(jobs).await.json["items"], json!([]));
+    assert_eq!(client.get(clock).await.json, paused);
+    assert_eq!(paused["paused"], true);
+    let hour = json!({"action": "advance", "seconds": 3601});
+    assert_eq!(client.post(clock, &hour).await.code, 200);
+    client
+        .until(jobs, |answer| {
+            answer.json["items"].as_array().unwrap().len() == 1
+        })
+        .await;
+    let running = client.post(clock, &json!({"action": "resume"})).await.json;
+    assert_eq!(running["paused"], false);
+    // The Pod of the Job starts and ends by the same clock.
+    client
+        .until(jobs, |answer| {
+            answer.json["items"][0]["status"]["succeeded"] == 1
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_holds_caches_back_and_turns_versions_back() {
+    let client = client().await;
+    let map = client.map("a", "one").await;
+    let name = client.post("/sandbox/snapshots", &json!({})).await.json["name"].take();
+    client.map("b", "two").await;
+    let hold = json!({
+        "action": "hold", "match": {"resource": "configmaps"}, "resourceVersion": map["metadata"]["resourceVersion"],
+    });
+    assert_eq!(client.post("/sandbox/caches", &hold).await.code, 200);
+    let cached = async || {
+        let list = client.get(&format!("{MAPS}?resourceVersion=0")).await.json;
+        list["items"].as_array().unwrap().len()
+    };
+    assert_eq!(cached().await, 1);
+    client
+        .post("/sandbox/caches", &json!({"action": "release"}))
+        .await;
+    assert_eq!(cached().await, 2);
+    let before = client.sandbox.resource_version();
+    let rewind = format!("/sandbox/snapshots/{}/rewind", name.as_str().unwrap());
+    assert_eq!(client.post(&rewind, &json!({})).await.code, 200);
+    assert!(client.sandbox.resource_version() < before);
+    assert_eq!(cached().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wrong_control_is_refused_with_what_is_wrong() {
     let client = client().await;
     for (path, body, code, text) in [
@@ -163,6 +228,14 @@ async fn a_wrong_control_is_refused_with_what_is_wrong() {
             400,
             "`workload`",
         ),
+        ("clock", json!({"action": "advance"}), 400, "`seconds`"),
+        ("clock", json!({"action": "stop"}), 400, "`stop`"),
+        (
+            "caches",
+            json!({"action": "hold", "resourceVersion": "x"}),
+            400,
+            "\"x\"",
+        ),
         ("snapshots/x/restore", json!({}), 404, "\"x\""),
     ] {
         let refused = client.post(&format!("/sandbox/{path}"), &body).await;
@@ -170,6 +243,7 @@ async fn a_wrong_control_is_refused_with_what_is_wrong() {
         assert!(found == code && message.contains(text), "{body}: {message}");
     }
     assert_eq!(client.get("/sandbox/faults").await.code, 405);
+    assert_eq!(client.get("/sandbox/caches").await.code, 405);
     assert_eq!(client.get("/sandbox/other").await.code, 404);
     // Without the setting there are no such paths.
     assert_eq!(Client::new().await.get("/sandbox/requests").await.code, 404);

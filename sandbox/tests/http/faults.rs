@@ -3,7 +3,7 @@ use std::time::Duration;
 use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
 use serde_json::{Value, json};
 
-use crate::client::{Client, MAPS, request};
+use crate::client::{Client, MAPS, event, request, version};
 
 #[tokio::test(start_paused = true)]
 async fn planned_responses_are_used_in_order_and_then_no_more() {
@@ -177,4 +177,90 @@ async fn a_client_that_is_cut_off_loses_its_watches_and_reaches_nothing() {
     assert_eq!(client.sandbox.requests(), []);
     faults.heal();
     assert!(client.is_answered(create()).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_is_held_back_answers_what_accepts_an_old_state() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let maps = RequestMatcher::any().resource("configmaps");
+    let old = version(&client.map("a", "one").await).to_owned();
+    let later = version(&client.map("b", "two").await).to_owned();
+    faults.hold_caches(maps.clone(), Some(old.parse().unwrap()));
+    let names = async |query: &str| {
+        let list = client.get(&format!("{MAPS}?{query}")).await.json;
+        let names = list["items"].as_array().unwrap().iter();
+        let names: Vec<Value> = names.map(|map| map["metadata"]["name"].clone()).collect();
+        (
+            names,
+            list["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        )
+    };
+    assert_eq!(
+        names("resourceVersion=0").await,
+        (vec![json!("a")], old.clone())
+    );
+    assert_eq!(names(&format!("resourceVersion={old}")).await.0, ["a"]);
+    // Without a version a list is of the newest state.
+    assert_eq!(
+        names("").await,
+        (vec![json!("a"), json!("b")], later.clone())
+    );
+    let get = async |query: &str| client.get(&format!("{MAPS}/b{query}")).await.code;
+    assert_eq!((get("").await, get("?resourceVersion=0").await), (200, 404));
+    let begun = tokio::time::Instant::now();
+    assert_eq!(get(&format!("?resourceVersion={later}")).await, 504);
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    // Others have their own cache.
+    let pods = client.get("/api/v1/pods?resourceVersion=0").await.json;
+    assert_eq!(version(&pods), later);
+
+    faults.release_caches();
+    assert_eq!(names("resourceVersion=0").await.0, ["a", "b"]);
+    faults.hold_caches(maps, Some(old.parse().unwrap()));
+    faults.clear();
+    assert_eq!(names("resourceVersion=0").await.0, ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_of_a_cache_that_is_held_back_go_on_when_it_is_released() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    client.map("a", "one").await;
+    faults.hold_caches(RequestMatcher::any().verb("watch"), None);
+    let later = version(&client.map("b", "two").await).to_owned();
+    let state = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let mut watches = [
+        client.watch(&format!("{MAPS}?watch=1")).await,
+        client
+            .watch(&format!("{MAPS}?{state}&resourceVersion=0"))
+            .await,
+        client
+            .watch(&format!("{MAPS}?watch=1&resourceVersion={later}"))
+            .await,
+    ];
+    let [fresh, _, _] = &mut watches;
+    assert_eq!(fresh.next_event_name().await, event("ADDED", "a"));
+    assert_eq!(watches[1].next_event_name().await, event("ADDED", "a"));
+    // A list in the form of a watch that needs the newest state waits, and then fails.
+    let mut newest = client.watch(&format!("{MAPS}?{state}")).await;
+    let (kind, status) = newest.event().await;
+    assert_eq!((&*kind, &status["code"]), ("ERROR", &json!(504)));
+    client.map("c", "three").await;
+    for watch in &mut watches {
+        let event = tokio::time::timeout(Duration::from_secs(30), watch.next_event_name()).await;
+        assert!(event.is_err(), "{event:?}");
+    }
+    faults.release_caches();
+    for (watch, missed) in watches
+        .iter_mut()
+        .zip([&["b", "c"][..], &["b", "c"], &["c"]])
+    {
+        for name in missed {
+            assert_eq!(watch.next_event_name().await, event("ADDED", name));
+        }
+    }
 }

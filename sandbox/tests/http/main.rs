@@ -13,6 +13,7 @@ mod hostile;
 mod https;
 mod kinds;
 mod lists;
+mod metrics;
 #[cfg(all(feature = "program", unix))]
 mod program;
 mod protobuf;

@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Kubectl<'a> {
     program: &'a Path,
     home: &'a TempDir,
+    websockets: bool,
 }
 
 impl Kubectl<'_> {
@@ -36,6 +37,14 @@ impl Kubectl<'_> {
             .args(arguments)
             .env("KUBECONFIG", self.home.path().join("config"))
             .env("HOME", self.home.path())
+            .env(
+                "KUBECTL_REMOTE_COMMAND_WEBSOCKETS",
+                self.websockets.to_string(),
+            )
+            .env(
+                "KUBECTL_PORT_FORWARD_WEBSOCKETS",
+                self.websockets.to_string(),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -93,6 +102,31 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
         let kubectl = Kubectl {
             program,
             home: &home,
+            websockets: true,
+        };
+        story(&kubectl, &target).await;
+        sandbox.shutdown().await;
+    }
+}
+
+/// The newest kubectl falls back to SPDY if it is told to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_runs_processes_and_forwards_ports_without_websockets() {
+    for program in programs().iter().take(1) {
+        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+        programs::register(&sandbox);
+        let server = sandbox
+            .serve_https(([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let kubeconfig = sandbox.kubeconfig(&server);
+        std::fs::write(home.path().join("config"), &kubeconfig).unwrap();
+        let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
+        let kubectl = Kubectl {
+            program,
+            home: &home,
+            websockets: false,
         };
         story(&kubectl, &target).await;
         sandbox.shutdown().await;
@@ -113,6 +147,7 @@ async fn kubectl_creates_objects() {
         let kubectl = Kubectl {
             program,
             home: &home,
+            websockets: true,
         };
         for (arguments, created) in [
             ("create configmap a --from-literal=x=1", "configmap/a"),
@@ -223,6 +258,65 @@ async fn events(kubectl: &Kubectl<'_>, target: &Target, pod: &Pod) {
     }
 }
 
+/// Copies a file to a container and back.
+async fn copy(kubectl: &Kubectl<'_>, namespace: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, back) = (folder.path().join("here"), folder.path().join("back"));
+    let content = "line\n".repeat(100_000);
+    std::fs::write(&here, &content).unwrap();
+    for (from, to) in [
+        (here.to_str().unwrap(), "web:/there"),
+        ("web:/there", back.to_str().unwrap()),
+    ] {
+        let (code, output, errors) = kubectl.run(&["-n", namespace, "cp", from, to]).await;
+        assert_eq!((code, output.as_str()), (Some(0), ""), "{from}: {errors}");
+    }
+    assert_eq!(std::fs::read_to_string(back).unwrap(), content);
+}
+
+/// Reaches two connections at one port, and learns that nothing listens at another.
+async fn forward(kubectl: &Kubectl<'_>, namespace: &str) {
+    let ports = [format!(":{}", programs::ECHO), ":9".to_owned()];
+    let forward = ["-n", namespace, "port-forward", "web", &ports[0], &ports[1]];
+    let mut forwarding = kubectl.start(&forward);
+    let mut lines = BufReader::new(forwarding.stdout.take().unwrap()).lines();
+    let mut errors = BufReader::new(forwarding.stderr.take().unwrap()).lines();
+    let mut address = async || {
+        loop {
+            let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+            let line = line.expect("an address");
+            // It forwards from both loopback addresses, if the machine has both.
+            if let Some(rest) = line.strip_prefix("Forwarding from 127.0.0.1:") {
+                let (port, _) = rest.split_once(' ').unwrap();
+                return ("127.0.0.1", port.parse::<u16>().unwrap());
+            }
+        }
+    };
+    let (echo, closed) = (address().await, address().await);
+    for said in ["one", "two"] {
+        let mut connection = tokio::net::TcpStream::connect(echo).await.unwrap();
+        let text = format!("{said}{}bye", "x".repeat(100_000));
+        connection.write_all(text.as_bytes()).await.unwrap();
+        let mut heard = String::new();
+        let read = timeout(PATIENCE, connection.read_to_string(&mut heard)).await;
+        read.unwrap().unwrap();
+        assert!(heard == text, "{} of {} bytes", heard.len(), text.len());
+    }
+    let mut connection = tokio::net::TcpStream::connect(closed).await.unwrap();
+    let ended = timeout(PATIENCE, connection.read_to_end(&mut Vec::new())).await;
+    ended.unwrap().unwrap_or_default();
+    loop {
+        let line = timeout(PATIENCE, errors.next_line())
+            .await
+            .unwrap()
+            .unwrap();
+        let line = line.expect("the reason");
+        if line.contains("failed to connect to localhost:9: connection refused") {
+            return;
+        }
+    }
+}
+
 async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     let pods = target.running_pod("web").await;
     events(kubectl, target, &pods.get("web").await.unwrap()).await;
@@ -247,6 +341,20 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
         .run(&["-n", namespace, "logs", "web", "--tail=1"])
         .await;
     assert_eq!(last, ok("two\n"));
+    let recent = ["-n", namespace, "logs", "web", "--since=1h", "--tail=2"];
+    assert_eq!(kubectl.run(&recent).await, ok("one\ntwo\n"));
+    let later = [
+        "-n",
+        namespace,
+        "logs",
+        "web",
+        "--since-time=2100-01-01T00:00:00Z",
+    ];
+    assert_eq!(kubectl.run(&later).await, ok(""));
+    let previous = kubectl.run(&["-n", namespace, "logs", "web", "-p"]).await;
+    assert_eq!(previous.0, Some(1));
+    let why = "previous terminated container \"main\" in pod \"web\" not found";
+    assert!(previous.2.contains(why), "{previous:?}");
     let mut follow = kubectl.start(&["-n", namespace, "logs", "-f", "web", "--tail=1"]);
     let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
     for line in ["two", "three", "four"] {
@@ -266,10 +374,6 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
 
     let echo = ["-n", namespace, "exec", "web", "--", "echo", "out", "err"];
     let echo = kubectl.run(&echo).await;
-    if echo.2.contains("SPDY, which kubectl uses before 1.31") {
-        // This kubectl speaks only SPDY, and the sandbox says that it does not.
-        return;
-    }
     assert_eq!(echo, (Some(0), "out".into(), "err".into()));
     let cat = ["-n", namespace, "exec", "-i", "web", "--", "cat"];
     assert_eq!(kubectl.run_with(&cat, "hello\n").await, ok("hello\n"));
@@ -303,12 +407,8 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     }
     assert_eq!(&heard, b"after\n");
 
-    let port = format!(":{}", programs::ECHO);
-    let forward = ["-n", namespace, "port-forward", "web", &port];
-    let (code, _, text) = kubectl.run(&forward).await;
-    assert_eq!(code, Some(1));
-    assert!(
-        text.contains("the sandbox does not implement SPDY"),
-        "{text}"
-    );
+    drop(attached);
+
+    copy(kubectl, namespace).await;
+    forward(kubectl, namespace).await;
 }

@@ -1,5 +1,6 @@
 //! The programs in the containers of the scenarios' Pods, the same on the sandbox and on the stand-in for a kubelet.
 
+use parking_lot::Mutex;
 use pilothouse_sandbox::Sandbox;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -8,7 +9,13 @@ use tokio::{
 
 /// The port on which every Pod echoes its input.
 pub(crate) const ECHO: u16 = 7;
-pub(crate) const NAMES: &[&str] = &["cat", "echo", "exit", "flood", "sizes", "wait"];
+pub(crate) const NAMES: &[&str] = &[
+    "cat", "echo", "exit", "flood", "sizes", "tar", "test", "wait",
+];
+/// The file that `tar` has unpacked last: its content as it stands in the archive.
+static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+/// The size of the blocks of an archive.
+const BLOCK: usize = 512;
 
 /// The streams of a program.
 pub(crate) struct Streams<R, W> {
@@ -67,11 +74,50 @@ where
             let text = format!("{columns}x{rows}");
             streams.stdout.write_all(text.as_bytes()).await.map(|()| 0)
         }
+        // Whether a folder exists: none does.
+        ["test", "-d", _] => Ok(1),
+        // Unpacks an archive with one file.
+        ["tar", "-xmf", "-", ..] => {
+            async {
+                let mut archive = Vec::new();
+                streams.stdin.read_to_end(&mut archive).await?;
+                let size = std::str::from_utf8(&archive[124..135]).unwrap();
+                let size = usize::from_str_radix(size, 8).unwrap();
+                *FILE.lock() = archive[BLOCK..BLOCK + size].to_vec();
+                Ok(0)
+            }
+            .await
+        }
+        // Packs the file under another name.
+        ["tar", "cf", "-", name] => {
+            let archive = packed(name, &FILE.lock());
+            streams.stdout.write_all(&archive).await.map(|()| 0)
+        }
         // Runs until it is dropped.
         ["wait"] => std::future::pending().await,
         other => panic!("{other:?}"),
     };
     done.unwrap_or(1)
+}
+
+fn packed(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut head = vec![0; BLOCK];
+    let mut put = |at: usize, text: &[u8]| head[at..at + text.len()].copy_from_slice(text);
+    put(0, name.trim_start_matches('/').as_bytes());
+    put(100, b"0000644");
+    put(124, format!("{:011o}", content.len()).as_bytes());
+    put(136, b"00000000000");
+    put(148, b"        ");
+    put(156, b"0");
+    put(257, b"ustar\x0000");
+    let sum: u32 = head.iter().map(|byte| u32::from(*byte)).sum();
+    let sum = format!("{sum:06o}\0 ");
+    head[148..156].copy_from_slice(sum.as_bytes());
+    let padded = content.len().next_multiple_of(BLOCK);
+    let mut archive = [&head, content].concat();
+    // Two empty blocks end an archive.
+    archive.resize(BLOCK + padded + 2 * BLOCK, 0);
+    archive
 }
 
 /// Echoes its input.

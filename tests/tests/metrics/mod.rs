@@ -16,8 +16,11 @@ use std::{
 
 use crate::probe::{Probe, widget};
 use exposition::Exposition;
+use http_body_util::BodyExt;
 use pilothouse::{
+    client::Body,
     election::ElectionSettings,
+    k8s::api::core::v1::ConfigMap,
     metrics::{CaReload, ExecOutcome, Metrics},
     operator::{Operator, Serving},
     prelude::*,
@@ -185,6 +188,20 @@ async fn cache_metrics_show_object_sizes_and_the_listening_controllers() {
 #[tokio::test(start_paused = true)]
 async fn promtool_accepts_the_metrics() {
     promtool(&after_some_work().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn promtool_accepts_the_metrics_of_the_sandbox() {
+    let cluster = Cluster::start().unwrap();
+    cluster.create(&ConfigMap::named("a")).await.unwrap();
+    assert!(cluster.get::<ConfigMap>("none").await.unwrap().is_none());
+    let request = http::Request::get("/metrics").body(Body::empty()).unwrap();
+    let response = cluster.client().send(request).await.unwrap();
+    let page = response.into_body().collect().await.unwrap().to_bytes();
+    let page = String::from_utf8(page.to_vec()).unwrap();
+    let counted = "resource=\"configmaps\",scope=\"resource\",subresource=\"\",verb=\"POST\"";
+    assert!(page.contains(counted), "{page}");
+    promtool(&page);
 }
 
 #[tokio::test(start_paused = true)]

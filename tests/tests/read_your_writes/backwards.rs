@@ -1,12 +1,6 @@
 //! An API server that was restored to an earlier state.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
-
 use pilothouse::{
-    client::{Client, Config},
     k8s::api::core::v1::{ConfigMap, Secret},
     resource::Object,
     testing::{Cluster, RequestMatcher, Sandbox},
@@ -15,7 +9,7 @@ use serde_json::json;
 
 use super::{rewriting::put_back, world::*};
 
-/// Returns a cluster with little history. Each such cluster is the same.
+/// Returns a cluster with little history.
 async fn backup() -> Cluster {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     cluster.create(&Secret::named("web")).await.unwrap();
@@ -25,27 +19,9 @@ async fn backup() -> Cluster {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_restored_from_a_backup_ends_all_waits_and_is_listed_again() {
-    let clusters = [backup().await, backup().await];
-    let uid = async |cluster: &Cluster| {
-        let child = cluster.get::<ConfigMap>("web").await.unwrap().unwrap();
-        child.uid().map(str::to_owned)
-    };
-    assert_eq!(uid(&clusters[0]).await, uid(&clusters[1]).await);
-    let now = Arc::new(AtomicUsize::new(0));
-    let client = {
-        let (now, sandboxes) = (
-            now.clone(),
-            clusters.clone().map(|one| one.sandbox().clone()),
-        );
-        let connector = Arc::new(move || Ok(sandboxes[now.load(Ordering::SeqCst)].connect()));
-        let config = Config::new(http::Uri::from_static("http://sandbox"));
-        Client::builder(config)
-            .connector(connector)
-            .build()
-            .unwrap()
-    };
-    let [first, second] = clusters;
-    let mut world = World::by(client, first, Writer::default(), |_, _| {}).await;
+    let cluster = backup().await;
+    let saved = cluster.sandbox().snapshot();
+    let world = World::on(cluster, Writer::default(), |_, _| {}).await;
     pass(100).await;
     for number in 0..50 {
         let patch = json!({"data": {"value": number.to_string()}});
@@ -64,10 +40,9 @@ async fn a_server_restored_from_a_backup_ends_all_waits_and_is_listed_again() {
     pass(500).await;
     assert_eq!(world.writer.saw("web"), seen(&["backup", "49"]));
 
-    now.store(1, Ordering::SeqCst);
-    second.forget_requests();
-    let before = std::mem::replace(&mut world.cluster, second);
-    before.stop().await;
+    world.cluster.sandbox().rewind(&saved);
+    world.cluster.faults().release_watches();
+    world.cluster.forget_requests();
     pass(9000).await;
     assert_eq!(
         (world.writer.count("web"), world.object_requests("web")),
@@ -93,6 +68,30 @@ async fn a_server_restored_from_a_backup_ends_all_waits_and_is_listed_again() {
     world.touch("web").await;
     pass(100).await;
     assert_eq!(world.writer.saw("web").last(), Some(&Some(number)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_switch_to_an_api_server_whose_cache_is_behind_a_key_waits_for_its_write() {
+    let world = World::on(backup().await, Writer::default(), |_, _| {}).await;
+    pass(100).await;
+    let children = RequestMatcher::any().resource("configmaps");
+    let faults = world.cluster.faults();
+    faults.hold_caches(children.clone(), None);
+    faults.drop_watches(&children);
+    // Longer than the pause before a watch is opened again.
+    pass(10_000).await;
+    world.writer.does(Does::Writes);
+    world.touch("web").await;
+    world.writer.does(Does::Nothing);
+    world.touch("web").await;
+    // The watch is open again, and shows nothing of the write.
+    assert_eq!(faults.running_watches(&children), 1);
+    pass(9000).await;
+    assert_eq!(world.writer.saw("web"), seen(&["backup", "backup"]));
+    faults.release_caches();
+    pass(100).await;
+    assert_eq!(world.writer.saw("web"), seen(&["backup", "backup", "2"]));
+    assert_eq!(world.object_requests("web"), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,7 +31,7 @@ pub(super) fn reconcile(handle: &Handle, node: &Value) -> Option<Duration> {
         }
         return None;
     };
-    let silent = since.elapsed();
+    let silent = handle.core().clock.since(since);
     let rest = GRACE.saturating_sub(silent);
     if !rest.is_zero() {
         return Some(rest);

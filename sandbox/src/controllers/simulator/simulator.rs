@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::autoscaler::{Autoscalers, autoscalers};
 use super::events::{self, events};
@@ -21,6 +20,7 @@ use super::{
     namespace_defaults, node_lifecycle, replica_set, scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
+use crate::clock::Moment;
 use crate::controllers::feed::{Feed, FeedEvent};
 use crate::core::Core;
 use crate::meta;
@@ -33,8 +33,8 @@ pub(crate) struct Simulator {
     queue: VecDeque<ObjectKey>,
     queued: BTreeSet<ObjectKey>,
     /// Objects to reconcile later. A running number keeps equal times in order.
-    later: BTreeMap<(Instant, u64), ObjectKey>,
-    planned: BTreeMap<ObjectKey, (Instant, u64)>,
+    later: BTreeMap<(Moment, u64), ObjectKey>,
+    planned: BTreeMap<ObjectKey, (Moment, u64)>,
     number: u64,
     nodes: u32,
     kubelet: Kubelet,
@@ -117,9 +117,10 @@ impl Simulator {
         let mut root_ca = core.root_ca.subscribe();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
+            let clock = &core.clock;
             let wake = async move {
                 match due {
-                    Some(due) => tokio::time::sleep_until(due).await,
+                    Some(due) => clock.sleep_until(due).await,
                     None => std::future::pending().await,
                 }
             };
@@ -307,7 +308,7 @@ impl Simulator {
     }
 
     fn enqueue_due(&mut self) {
-        let now = Instant::now();
+        let now = self.handle.core().clock.moment();
         while let Some(entry) = self.later.first_entry() {
             if entry.key().0 > now {
                 return;
@@ -322,7 +323,7 @@ impl Simulator {
     fn schedule(&mut self, item: ObjectKey, delay: Duration) {
         self.cancel(&item);
         self.number += 1;
-        let now = Instant::now();
+        let now = self.handle.core().clock.moment();
         // A time beyond what the clock can tell never comes.
         let Some(time) = now.checked_add(delay) else {
             return;

@@ -22,7 +22,20 @@ use crate::error::ApiError;
 use crate::server::respond::{self, Body};
 
 /// How long the client may take to close the WebSocket.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+const SPDY: &str = "SPDY/3.1";
+const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
+
+fn switching(to: &'static str) -> Response<Body> {
+    let mut response = respond::bytes(101, "", Bytes::new());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.clear();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static(to));
+    response
+}
 
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -50,7 +63,10 @@ pub(in crate::server) struct Upgrade {
     to: String,
     key: String,
     version: String,
+    /// Those of a WebSocket.
     protocols: Vec<String>,
+    /// Those of SPDY.
+    stream_protocols: Vec<String>,
 }
 
 impl Upgrade {
@@ -62,11 +78,15 @@ impl Upgrade {
         };
         let to = value(UPGRADE);
         let (key, version) = (value(SEC_WEBSOCKET_KEY), value(SEC_WEBSOCKET_VERSION));
-        let protocols = value(SEC_WEBSOCKET_PROTOCOL);
-        let protocols = protocols.split(',').map(str::trim);
-        let protocols = protocols.filter(|protocol| !protocol.is_empty());
+        let list = |name| {
+            let value = value(name);
+            let items = value.split(',').map(str::trim);
+            let items = items.filter(|item| !item.is_empty());
+            items.map(String::from).collect()
+        };
         (!to.is_empty()).then(|| Self {
-            protocols: protocols.map(String::from).collect(),
+            protocols: list(SEC_WEBSOCKET_PROTOCOL),
+            stream_protocols: list(STREAM_PROTOCOL),
             on: parts.extensions.remove(),
             to,
             key,
@@ -74,16 +94,46 @@ impl Upgrade {
         })
     }
 
+    /// Whether the client asks for SPDY.
+    pub(super) fn is_spdy(&self) -> bool {
+        self.to.eq_ignore_ascii_case(SPDY)
+    }
+
+    /// The response that upgrades the connection to SPDY, and the connection that follows it.
+    ///
+    /// # Errors
+    /// 501 if the client does not know `protocol`, 400 if the connection cannot be upgraded.
+    pub(super) fn accept_spdy(
+        self,
+        protocol: &'static str,
+    ) -> Result<
+        (
+            Response<Body>,
+            impl Future<Output = Option<TokioIo<Upgraded>>> + Send,
+        ),
+        ApiError,
+    > {
+        if !self.stream_protocols.iter().any(|known| known == protocol) {
+            return Err(ApiError::not_implemented(format_args!(
+                "the protocols [{}] over SPDY, only {protocol}",
+                self.stream_protocols.join(", ")
+            )));
+        }
+        let on = self
+            .on
+            .ok_or_else(|| ApiError::bad_request("bad SPDY handshake"))?;
+        let mut response = switching(SPDY);
+        response
+            .headers_mut()
+            .insert(STREAM_PROTOCOL, HeaderValue::from_static(protocol));
+        Ok((response, async move { on.await.ok().map(TokioIo::new) }))
+    }
+
     /// The first requested protocol that is in `known`.
     ///
     /// # Errors
-    /// 501 for SPDY, 400 if the request is not a WebSocket handshake.
+    /// 400 if the request is not a WebSocket handshake, 501 if it offers other protocols.
     pub(super) fn agree(&self, known: &[&'static str]) -> Result<&'static str, ApiError> {
-        if self.to.to_ascii_uppercase().starts_with("SPDY/") {
-            return Err(ApiError::not_implemented(
-                "SPDY, which kubectl uses before 1.31 and still uses for port-forward",
-            ));
-        }
         let is_websocket = self.to.eq_ignore_ascii_case("websocket");
         if !is_websocket || self.version != "13" || self.key.is_empty() || self.on.is_none() {
             return Err(ApiError::bad_request("bad WebSocket handshake"));
@@ -104,14 +154,10 @@ impl Upgrade {
         self,
         protocol: &'static str,
     ) -> (Response<Body>, impl Future<Output = Option<Socket>> + Send) {
-        let mut response = respond::bytes(101, "", Bytes::new());
-        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let mut response = switching("websocket");
         let text = format!("{}258EAFA5-E914-47DA-95CA-C5AB0DC85B11", self.key);
         let proof = STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()));
         let headers = response.headers_mut();
-        headers.clear();
-        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
         // Base64 is always a valid header value.
         if let Ok(proof) = HeaderValue::from_str(&proof) {

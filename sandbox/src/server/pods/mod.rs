@@ -1,21 +1,25 @@
 //! The subresources of Pods that a kubelet answers: log, exec, attach and port-forward, for Pods on the simulated node.
 //!
 //! Responses and errors are those of kube-apiserver and a kubelet together. Streams use WebSocket in the channel
-//! protocols `v5.channel.k8s.io` and `v4.channel.k8s.io`. SPDY, also inside WebSocket, is answered 501.
+//! protocols `v5.channel.k8s.io` and `v4.channel.k8s.io`, or SPDY. kubectl forwards ports over SPDY inside WebSocket.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `container.rs` | finds the container of a request |
 //! | `log.rs` | `log` |
 //! | `handshake.rs` | upgrades a connection to WebSocket, and closes it |
-//! | `process.rs` | `exec` and `attach` |
-//! | `port_forward.rs` | `portforward` |
+//! | `process.rs`, `over_spdy.rs` | `exec` and `attach` |
+//! | `port_forward.rs`, `spdy_forward.rs` | `portforward` |
+//! | `spdy/` | SPDY: connections and their streams |
 
 mod container;
 mod handshake;
 mod log;
+mod over_spdy;
 mod port_forward;
 mod process;
+mod spdy;
+mod spdy_forward;
 #[cfg(test)]
 mod tests;
 
@@ -66,7 +70,7 @@ pub(super) async fn handle(
     }
     let request = PodRequest {
         core,
-        pod: target.read(&api::get(core, &target, &name, "").await?.value()),
+        pod: target.read(&api::get(core, &target, &name, "", None).await?.value()),
         name,
         namespace: target.namespace.unwrap_or_default(),
         query,

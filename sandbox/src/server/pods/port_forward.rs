@@ -1,3 +1,5 @@
+use std::io;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt, future::BoxFuture};
@@ -8,6 +10,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::PodRequest;
 use super::handshake::{Socket, close};
+use super::spdy_forward;
 use crate::error::ApiError;
 use crate::meta;
 use crate::server::respond::Body;
@@ -16,6 +19,9 @@ use crate::server::respond::Body;
 const BUFFER: usize = 64 * 1024;
 /// The most bytes in one message.
 const MAX_MESSAGE: usize = 32 * 1024;
+const SPDY: &str = "portforward.k8s.io";
+/// SPDY inside a WebSocket.
+const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
 /// A message begins with the channel in one byte, and each port has two channels.
 const MAX_PORTS: usize = 127;
 
@@ -24,23 +30,40 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
     let Some(upgrade) = request.upgrade.take() else {
         return Err(ApiError::bad_request("Upgrade request required"));
     };
-    let protocol = upgrade.agree(&["v4.channel.k8s.io"])?;
-    let ports = ports(request.query.all("ports"))?;
-    if request.pod["status"]["phase"] != "Running" {
-        let text = format!("pod not found (\"{}_{}\")", request.name, request.namespace);
-        return Err(ApiError::internal(text));
+    if upgrade.is_spdy() {
+        let pod = RunningPod::of(&request)?;
+        let (response, io) = upgrade.accept_spdy(SPDY)?;
+        let core = request.core.clone();
+        request.core.spawn(async move {
+            let Some(io) = io.await else { return };
+            forwarded(spdy_forward::serve(&core, &pod, io).await);
+        });
+        return Ok(response);
     }
+    let protocol = upgrade.agree(&["v4.channel.k8s.io", TUNNEL])?;
+    if protocol == TUNNEL {
+        let pod = RunningPod::of(&request)?;
+        let (response, socket) = upgrade.accept(protocol);
+        let core = request.core.clone();
+        request.core.spawn(async move {
+            let Some(socket) = socket.await else { return };
+            let (near, far) = tokio::io::duplex(BUFFER);
+            forwarded(tokio::select! {
+                ended = spdy_forward::serve(&core, &pod, near) => ended,
+                ended = spdy_forward::tunnel(socket, far) => ended,
+            });
+        });
+        return Ok(response);
+    }
+    let ports = ports(request.query.all("ports"))?;
+    let pod = RunningPod::of(&request)?;
     let (mut ends, mut servers) = (Vec::new(), Vec::new());
     for &port in &ports {
         let (near, far) = tokio::io::duplex(BUFFER);
         ends.push(near);
         servers.push(match request.core.containers.port(port) {
             Some(server) => Ok(server(far)),
-            None => Err(format!(
-                "error forwarding port {port} to pod {}, uid {}: failed to connect to localhost:{port}: connection refused",
-                request.name,
-                meta::uid(&request.pod)
-            )),
+            None => Err(pod.refused(port)),
         });
     }
     let (response, socket) = upgrade.accept(protocol);
@@ -51,6 +74,47 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
         }
     });
     Ok(response)
+}
+
+fn forwarded(ended: io::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a forwarded port of the sandbox ended");
+    }
+}
+
+/// A Pod whose ports can be forwarded.
+pub(super) struct RunningPod {
+    name: String,
+    uid: String,
+}
+
+impl RunningPod {
+    /// # Errors
+    /// 500 if the Pod does not run.
+    fn of(request: &PodRequest<'_>) -> Result<Self, ApiError> {
+        if request.pod["status"]["phase"] != "Running" {
+            let text = format!("pod not found (\"{}_{}\")", request.name, request.namespace);
+            return Err(ApiError::internal(text));
+        }
+        Ok(Self {
+            name: request.name.clone(),
+            uid: meta::uid(&request.pod).to_owned(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn named(name: &str, uid: &str) -> Self {
+        let (name, uid) = (name.into(), uid.into());
+        Self { name, uid }
+    }
+
+    /// Why a connection to a port fails.
+    pub(super) fn refused(&self, port: u16) -> String {
+        let Self { name, uid } = self;
+        format!(
+            "error forwarding port {port} to pod {name}, uid {uid}: failed to connect to localhost:{port}: connection refused"
+        )
+    }
 }
 
 fn ports<'a>(values: impl Iterator<Item = &'a str>) -> Result<Vec<u16>, ApiError> {

@@ -1,3 +1,5 @@
+use std::io;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
@@ -8,13 +10,14 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::PodRequest;
 use super::handshake::{Socket, close};
+use super::over_spdy;
 use crate::error::ApiError;
 use crate::meta;
 use crate::pods::{self, ClientEnds, ContainerLog, Invocation, LogStream};
 use crate::server::respond::Body;
 
 const STDIN: u8 = 0;
-const STDOUT: u8 = 1;
+pub(super) const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
@@ -34,11 +37,11 @@ pub(super) enum ProcessKind {
 
 /// The streams that the client asked for.
 #[derive(Clone, Copy)]
-struct Streams {
-    stdin: bool,
-    stdout: bool,
-    stderr: bool,
-    tty: bool,
+pub(super) struct Streams {
+    pub(super) stdin: bool,
+    pub(super) stdout: bool,
+    pub(super) stderr: bool,
+    pub(super) tty: bool,
     ends_input: bool,
 }
 
@@ -52,6 +55,7 @@ pub(super) fn handle(
         return Err(ApiError::bad_request("Upgrade request required"));
     };
     let tty = request.query.flag("tty");
+    let is_spdy = upgrade.is_spdy();
     let streams = |ends_input| Streams {
         stdin: request.query.flag("stdin"),
         stdout: request.query.flag("stdout"),
@@ -61,7 +65,10 @@ pub(super) fn handle(
     };
     // If the client offers both, kube-apiserver takes the one that it translates.
     let first = upgrade.agree(&[V5]);
-    let protocol = first.or_else(|_| upgrade.agree(&[V5, V4]))?;
+    let protocol = match is_spdy {
+        true => V4,
+        false => first.or_else(|_| upgrade.agree(&[V5, V4]))?,
+    };
     let streams = streams(protocol == V5);
     if !(streams.stdin || streams.stdout || streams.stderr) {
         let text = "you must specify at least 1 of stdin, stdout, stderr";
@@ -76,6 +83,16 @@ pub(super) fn handle(
         }
         Err(failed(&format!("unable to upgrade connection: {text}")))
     };
+    if is_spdy {
+        let (response, io) = upgrade.accept_spdy(V4)?;
+        request.core.spawn(async move {
+            let Some(io) = io.await else { return };
+            if let Err(error) = over_spdy::serve(io, streams, run).await {
+                tracing::debug!(%error, "a stream of the sandbox ended");
+            }
+        });
+        return Ok(response);
+    }
     let (response, socket) = upgrade.accept(protocol);
     request.core.spawn(async move {
         let Some(socket) = socket.await else { return };
@@ -86,7 +103,7 @@ pub(super) fn handle(
     Ok(response)
 }
 
-type Running = (futures_util::future::BoxFuture<'static, i32>, ClientEnds);
+pub(super) type Running = (futures_util::future::BoxFuture<'static, i32>, ClientEnds);
 
 impl PodRequest<'_> {
     /// Starts the program.
@@ -169,7 +186,7 @@ async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std:
     }
 }
 
-async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) -> Result<(), Error> {
+async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) -> io::Result<()> {
     let (mut sink, mut stream) = socket.split();
     let lowest = match (streams.stdout, streams.stderr) {
         (true, _) => STDOUT,
@@ -177,7 +194,7 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
         _ => ERROR,
     };
     // With this message a kubelet says that the streams are open.
-    send(&mut sink, lowest, &[]).await?;
+    Output::put(&mut sink, lowest, &[]).await?;
     let status = match run {
         Err(status) => status,
         Ok((running, ends)) => {
@@ -196,11 +213,11 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
             }
         }
     };
-    send(&mut sink, ERROR, status.to_string().as_bytes()).await?;
-    close(sink, stream).await
+    Output::put(&mut sink, ERROR, status.to_string().as_bytes()).await?;
+    close(sink, stream).await.map_err(io::Error::other)
 }
 
-fn status(code: i32) -> Value {
+pub(super) fn status(code: i32) -> Value {
     if code == 0 {
         return json!({"metadata": {}, "status": "Success"});
     }
@@ -222,14 +239,26 @@ async fn send(sink: &mut Sink, channel: u8, bytes: &[u8]) -> Result<(), Error> {
     sink.send(Message::Binary(message.freeze())).await
 }
 
+/// Where the output of a program goes.
+pub(super) trait Output {
+    /// Sends bytes to a channel: [`STDOUT`] or [`STDERR`].
+    fn put(&mut self, channel: u8, bytes: &[u8]) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Output for Sink {
+    async fn put(&mut self, channel: u8, bytes: &[u8]) -> io::Result<()> {
+        send(self, channel, bytes).await.map_err(io::Error::other)
+    }
+}
+
 /// Sends what a program writes. Returns its exit code when it has ended and everything is sent.
-async fn write(
-    sink: &mut Sink,
+pub(super) async fn write(
+    output: &mut impl Output,
     streams: Streams,
     mut running: futures_util::future::BoxFuture<'static, i32>,
     mut stdout: DuplexStream,
     mut stderr: DuplexStream,
-) -> Result<i32, Error> {
+) -> io::Result<i32> {
     let mut code = None;
     let (mut out, mut err) = (vec![0; MAX_MESSAGE], vec![0; MAX_MESSAGE]);
     let (mut out_open, mut err_open) = (true, true);
@@ -259,7 +288,7 @@ async fn write(
         };
         let piece = piece.unwrap_or_default();
         if shown && !piece.is_empty() {
-            send(sink, channel, piece).await?;
+            output.put(channel, piece).await?;
         }
     }
 }
@@ -303,7 +332,7 @@ async fn read(
     }
 }
 
-fn size(message: &[u8]) -> Option<(u16, u16)> {
+pub(super) fn size(message: &[u8]) -> Option<(u16, u16)> {
     let size: Value = serde_json::from_slice(message).ok()?;
     let number = |name: &str| size[name].as_u64()?.try_into().ok();
     Some((number("Width")?, number("Height")?))

@@ -1,5 +1,7 @@
 //! Discovery: groups, kinds and schemas.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::gadget::install;
@@ -94,6 +96,7 @@ pub(crate) async fn documents(run: &mut Run) {
     ] {
         run.step(path, Ask::get(path)).await;
     }
+    metrics(run).await;
     // A real server has more checks than those of the sandbox.
     for path in [
         "/readyz?verbose",
@@ -138,6 +141,7 @@ async fn whole(run: &mut Run, groups: &Value, aggregated: &Value) {
     };
     let paths: Vec<&String> = paths.filter(is_version).collect();
     run.record("openapi: built-in versions", json!(paths));
+    documentation(run).await;
 }
 
 /// The groups that no test has defined. Their names are at `pointer`.
@@ -161,4 +165,70 @@ fn pick(items: &Value, key: &str, name: &str) -> Value {
         .flatten()
         .find(|item| item[key] == name);
     found.cloned().unwrap_or_default()
+}
+
+/// Records what some documents say about types and their fields.
+async fn documentation(run: &mut Run) {
+    for (path, names) in [
+        (
+            "api/v1",
+            &["core.v1.Pod", "core.v1.Container", "core.v1.ServicePort"][..],
+        ),
+        (
+            "apis/apps/v1",
+            &["apps.v1.DeploymentSpec", "apps.v1.DeploymentList"],
+        ),
+        ("apis/autoscaling/v1", &["autoscaling.v1.Scale"]),
+    ] {
+        let document = run
+            .send_unrecorded(Ask::get(format!("/openapi/v3/{path}")))
+            .await;
+        for name in names {
+            let schema = &document.body["components"]["schemas"][format!("io.k8s.api.{name}")];
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let fields =
+                fields.map(|(field, schema)| (field.clone(), schema["description"].clone()));
+            let fields: serde_json::Map<String, Value> = fields.collect();
+            let texts = json!({"type": schema["description"], "fields": fields});
+            run.record(format!("openapi: documentation of {name}"), texts);
+        }
+    }
+}
+
+/// Records the names of the metrics that the sandbox has, with their types and the names of their labels. A real server has many more.
+async fn metrics(run: &mut Run) {
+    const NAMES: [&str; 10] = [
+        "apiserver_current_inflight_requests",
+        "apiserver_longrunning_requests",
+        "apiserver_request_duration_seconds",
+        "apiserver_request_total",
+        "apiserver_resource_objects",
+        "process_cpu_seconds_total",
+        "process_open_fds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_virtual_memory_bytes",
+    ];
+    let path = run.path("v1/pods");
+    let watch = run.watch(format!("{path}?watch=1")).await;
+    let page = run.send_unrecorded(Ask::get("/metrics")).await;
+    drop(watch);
+    let text = page.body.as_str().unwrap_or_default();
+    for name in NAMES {
+        let kind = text
+            .lines()
+            .find(|line| line.starts_with(&format!("# TYPE {name} ")));
+        let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+        let labels = samples.filter_map(|rest| rest.split_once('{')?.1.split_once('}'));
+        let labels: BTreeSet<Vec<&str>> = labels
+            .map(|(labels, _)| {
+                let pairs = labels.split("\",").filter_map(|pair| pair.split_once('='));
+                pairs.map(|(label, _)| label).collect()
+            })
+            .collect();
+        run.record(
+            format!("/metrics: {name}"),
+            json!({"type": kind, "labels": labels}),
+        );
+    }
 }

@@ -58,9 +58,11 @@ impl Scenario {
 
     /// Whether the scenario makes the server treat the objects of others differently: by admission, or by a default class.
     pub(crate) fn affects_others(&self) -> bool {
-        ["kinds/storageclasses", "admissionregistration.k8s.io"]
-            .iter()
-            .any(|kind| self.name.contains(kind))
+        let default_classes = self.name.starts_with("admission");
+        default_classes
+            || ["kinds/storageclasses", "admissionregistration.k8s.io"]
+                .iter()
+                .any(|kind| self.name.contains(kind))
     }
 }
 

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::limits::{self, History, Limited};
 use super::metrics::{Asked, Scaled, ask};
 use crate::api::{Handle, Target, WriteOptions, read_scale, write_scale};
+use crate::clock::Moment;
 use crate::controllers::simulator::MANAGER;
 use crate::controllers::simulator::conditions::{self, Condition};
 use crate::controllers::simulator::events::{self, Message};
@@ -30,7 +30,7 @@ pub(in crate::controllers::simulator) struct Autoscalers {
 }
 
 struct Known {
-    next: Instant,
+    next: Moment,
     history: History,
 }
 
@@ -48,7 +48,7 @@ impl Autoscalers {
         if meta::is_deleting(autoscaler) {
             return None;
         }
-        let now = Instant::now();
+        let now = handle.core().clock.moment();
         let known = self.known.entry(meta::uid(autoscaler).to_owned());
         let known = known.or_insert_with(|| Known {
             next: now + ROUND,
@@ -98,7 +98,7 @@ impl Round<'_> {
         let spec = &self.autoscaler["spec"];
         let current = number(&scale, "/spec/replicas");
         let (least, most) = (number(spec, "/minReplicas"), number(spec, "/maxReplicas"));
-        history.begin(current);
+        history.begin(current, self.handle.core().clock.moment());
         let mut metrics = Vec::new();
         let mut desired = current;
         let mut reason = String::new();

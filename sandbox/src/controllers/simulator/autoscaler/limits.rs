@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
+use crate::clock::Moment;
 use crate::controllers::simulator::object::number;
 
 /// How long a lower recommendation waits if the autoscaler does not say it.
@@ -13,21 +13,23 @@ const KEPT: Duration = Duration::from_secs(3600);
 /// The recommendations and changes of the last hour.
 #[derive(Default)]
 pub(super) struct History {
-    recommendations: Vec<(Instant, i64)>,
+    now: Moment,
+    recommendations: Vec<(Moment, i64)>,
     /// Replicas that were added, and those that were removed.
-    added: Vec<(Instant, i64)>,
-    removed: Vec<(Instant, i64)>,
+    added: Vec<(Moment, i64)>,
+    removed: Vec<(Moment, i64)>,
 }
 
 impl History {
-    /// The replicas that an autoscaler finds are its first recommendation.
-    pub(super) fn begin(&mut self, current: i64) {
+    /// Begins a round. The replicas that an autoscaler finds are its first recommendation.
+    pub(super) fn begin(&mut self, current: i64, now: Moment) {
+        self.now = now;
         for list in [
             &mut self.recommendations,
             &mut self.added,
             &mut self.removed,
         ] {
-            list.retain(|(time, _)| time.elapsed() <= KEPT);
+            list.retain(|(time, _)| now.saturating_sub(*time) <= KEPT);
         }
         if self.recommendations.is_empty() {
             self.recommend(current);
@@ -35,7 +37,7 @@ impl History {
     }
 
     fn recommend(&mut self, replicas: i64) {
-        self.recommendations.push((Instant::now(), replicas));
+        self.recommendations.push((self.now, replicas));
     }
 
     pub(super) fn scaled(&mut self, before: i64, after: i64) {
@@ -43,14 +45,17 @@ impl History {
             true => &mut self.added,
             false => &mut self.removed,
         };
-        list.push((Instant::now(), (after - before).abs()));
+        list.push((self.now, (after - before).abs()));
     }
-}
 
-fn within(list: &[(Instant, i64)], seconds: u64) -> impl Iterator<Item = i64> {
-    let window = Duration::from_secs(seconds);
-    let recent = list.iter().filter(move |(time, _)| time.elapsed() < window);
-    recent.map(|(_, number)| *number)
+    /// What is not older than so many seconds.
+    fn within(&self, list: &[(Moment, i64)], seconds: u64) -> impl Iterator<Item = i64> {
+        let (now, window) = (self.now, Duration::from_secs(seconds));
+        let recent = list
+            .iter()
+            .filter(move |(time, _)| now.saturating_sub(*time) < window);
+        recent.map(|(_, number)| *number)
+    }
 }
 
 /// A reason with its message.
@@ -102,7 +107,7 @@ pub(super) fn limit(spec: &Value, history: &mut History, current: i64, wanted: i
     let (stable, able) = match behavior.is_object() {
         true => stabilized(behavior, history, current, wanted),
         false => {
-            let recent = within(&history.recommendations, DOWNSCALE_WINDOW);
+            let recent = history.within(&history.recommendations, DOWNSCALE_WINDOW);
             (recent.max().unwrap_or(wanted).max(wanted), DOWN_STABILIZED)
         }
     };
@@ -139,7 +144,7 @@ pub(super) fn limit(spec: &Value, history: &mut History, current: i64, wanted: i
 fn stabilized(behavior: &Value, history: &History, current: i64, wanted: i64) -> (i64, Why) {
     let window = |direction: &str, usual: u64| {
         let given = behavior[direction]["stabilizationWindowSeconds"].as_u64();
-        within(&history.recommendations, given.unwrap_or(usual))
+        history.within(&history.recommendations, given.unwrap_or(usual))
     };
     let up = window("scaleUp", 0).chain([wanted]).min().unwrap_or(wanted);
     let down = window("scaleDown", DOWNSCALE_WINDOW).chain([wanted]);
@@ -167,8 +172,8 @@ fn by_policies(
             .flatten()
             .map(|policy| {
                 let period = policy["periodSeconds"].as_u64().unwrap_or_default();
-                let added: i64 = within(&history.added, period).sum();
-                let removed: i64 = within(&history.removed, period).sum();
+                let added: i64 = history.within(&history.added, period).sum();
+                let removed: i64 = history.within(&history.removed, period).sum();
                 let start = current - added + removed;
                 let value = number(policy, "/value");
                 let share = start as f64 * value as f64 / 100.0;

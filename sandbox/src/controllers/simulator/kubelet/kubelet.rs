@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::pod_status::{self, Exit, Which, cannot_be_pulled, images};
 use super::probes::{self, Turn};
 use crate::api::{DeleteOptions, Handle};
+use crate::clock::Moment;
 use crate::controllers::simulator::object::{controller, names_of, number, pods, since};
 use crate::controllers::simulator::{INIT, RUN, START, STOP};
 use crate::meta;
@@ -32,7 +32,7 @@ pub(in crate::controllers::simulator) struct Kubelet {
 /// Where a Pod is in its life.
 struct Life {
     step: Step,
-    since: Instant,
+    since: Moment,
     /// The rule of the present run.
     rule: Option<u64>,
     /// How often its containers exited without having been stable; before they run, how often the present init container did.
@@ -56,28 +56,28 @@ enum Step {
 }
 
 impl Life {
-    fn new(step: Step) -> Self {
+    fn new(step: Step, now: Moment) -> Self {
         Self {
             step,
-            since: Instant::now(),
+            since: now,
             rule: None,
             exits: 0,
         }
     }
 
-    fn enter(&mut self, step: Step) {
+    fn enter(&mut self, step: Step, handle: &Handle) {
         self.step = step;
-        self.since = Instant::now();
+        self.since = handle.core().clock.moment();
     }
 
     /// The rest of a time that began with the step; `None` if it is over.
-    fn rest(&self, time: Duration) -> Option<Duration> {
-        rest(self.since, time)
+    fn rest(&self, time: Duration, handle: &Handle) -> Option<Duration> {
+        rest(self.since, time, handle)
     }
 }
 
-fn rest(since: Instant, time: Duration) -> Option<Duration> {
-    let rest = time.checked_sub(since.elapsed());
+fn rest(since: Moment, time: Duration, handle: &Handle) -> Option<Duration> {
+    let rest = time.checked_sub(handle.core().clock.since(since));
     rest.filter(|rest| !rest.is_zero())
 }
 
@@ -97,7 +97,10 @@ impl Kubelet {
             false => Step::Starting,
         };
         let uid = meta::uid(pod).to_owned();
-        let life = self.lives.entry(uid).or_insert_with(|| Life::new(step));
+        let life = self
+            .lives
+            .entry(uid)
+            .or_insert_with(|| Life::new(step, handle.core().clock.moment()));
         if let Some(limit) = pod["spec"]["activeDeadlineSeconds"].as_u64() {
             let age = since(handle, &pod["status"]["startTime"]);
             if age.is_some_and(|age| age >= Duration::from_secs(limit)) {
@@ -121,11 +124,11 @@ impl Kubelet {
         // Without a grace period the containers have ended, and only finalizers hold the Pod.
         let killed = number(pod, "/metadata/deletionGracePeriodSeconds") == 0;
         let life = self.lives.entry(uid);
-        let life = life.or_insert_with(|| Life::new(Step::Ending));
+        let life = life.or_insert_with(|| Life::new(Step::Ending, handle.core().clock.moment()));
         if life.step != Step::Ending {
-            life.enter(Step::Ending);
+            life.enter(Step::Ending, handle);
         }
-        if !killed && let Some(rest) = life.rest(STOP) {
+        if !killed && let Some(rest) = life.rest(STOP, handle) {
             return Some(rest);
         }
         if !meta::finalizers(pod).is_empty() && !pod_status::is_terminal(pod) {
@@ -163,11 +166,11 @@ impl Life {
             |image: &str| behaviour == Behaviour::ImagePullError || cannot_be_pulled(image);
         let broken = images(pod).any(refused);
         if self.step == Step::PullFailed && !broken {
-            self.enter(Step::Starting);
+            self.enter(Step::Starting, handle);
         }
         match self.step {
             Step::Starting => {
-                if let Some(rest) = self.rest(START) {
+                if let Some(rest) = self.rest(START, handle) {
                     pod_status::waiting(handle, pod, "ContainerCreating", |_| false);
                     return Some(rest);
                 }
@@ -176,21 +179,21 @@ impl Life {
                 } else {
                     Step::Initializing(0)
                 };
-                self.enter(next);
+                self.enter(next, handle);
                 self.live(handle, pod)
             }
             Step::Initializing(index) => self.initialize(handle, pod, index, rule),
             Step::InitRestarting(index, pause) => {
-                if let Some(rest) = self.rest(pause) {
+                if let Some(rest) = self.rest(pause, handle) {
                     return Some(rest);
                 }
-                self.enter(Step::Initializing(index));
+                self.enter(Step::Initializing(index), handle);
                 // Another run: a rule for a limited number of runs may be used up.
                 self.rule = None;
                 self.live(handle, pod)
             }
             Step::PullFailed => {
-                let rest = self.rest(BACK_OFF);
+                let rest = self.rest(BACK_OFF, handle);
                 let reason = match rest {
                     Some(_) => "ErrImagePull",
                     None => "ImagePullBackOff",
@@ -200,11 +203,11 @@ impl Life {
             }
             Step::Running => self.run(handle, pod, rule),
             Step::Restarting(pause, exit, probe) => {
-                if let Some(rest) = self.rest(pause) {
+                if let Some(rest) = self.rest(pause, handle) {
                     pod_status::restarting(handle, pod, exit, self.back_off(), Which(probe));
                     return Some(rest);
                 }
-                self.enter(Step::Running);
+                self.enter(Step::Running, handle);
                 // Another run: a rule for a limited number of runs may be used up.
                 self.rule = None;
                 pod_status::restarted(handle, pod, exit, Which(probe));
@@ -226,7 +229,7 @@ impl Life {
             }
             _ => return self.serve(handle, pod, rule),
         };
-        if let Some(rest) = rest(begun, after) {
+        if let Some(rest) = rest(begun, after, handle) {
             let next = self.serve(handle, pod, rule);
             return Some(next.map_or(rest, |next| next.min(rest)));
         }
@@ -249,19 +252,18 @@ impl Life {
             .pointer("/spec/initContainers")
             .and_then(Value::as_array);
         let Some(container) = all.and_then(|all| all.get(index)) else {
-            self.enter(Step::Running);
+            self.enter(Step::Running, handle);
             return self.live(handle, pod);
         };
         let name = container["name"].as_str().unwrap_or_default();
         if container["restartPolicy"] == "Always" {
-            let probed = probes::outcome(container, self.since.elapsed(), None);
+            let elapsed = handle.core().clock.since(self.since);
+            let probed = probes::outcome(container, elapsed, None);
             pod_status::sidecar_runs(handle, pod, name, probed.started, probed.ready);
             if !probed.started {
-                return probed
-                    .next
-                    .map(|next| next.saturating_sub(self.since.elapsed()));
+                return probed.next.map(|next| next.saturating_sub(elapsed));
             }
-            self.enter(Step::Initializing(index + 1));
+            self.enter(Step::Initializing(index + 1), handle);
             return self.live(handle, pod);
         }
         let behaviour = rule.map(|rule| rule.behaviour).unwrap_or_default();
@@ -270,14 +272,14 @@ impl Life {
             _ => (0, INIT),
         };
         pod_status::init_runs(handle, pod, name, self.exits);
-        if let Some(rest) = self.rest(after) {
+        if let Some(rest) = self.rest(after, handle) {
             return Some(rest);
         }
         let exit = Exit { code };
         if code == 0 {
             pod_status::init_exited(handle, pod, name, exit, None);
             self.exits = 0;
-            self.enter(Step::Initializing(index + 1));
+            self.enter(Step::Initializing(index + 1), handle);
             return self.live(handle, pod);
         }
         if pod["spec"]["restartPolicy"] == "Never" {
@@ -288,15 +290,15 @@ impl Life {
         self.exits = self.exits.saturating_add(1);
         let pause = self.back_off().unwrap_or(RESTART);
         pod_status::init_exited(handle, pod, name, exit, Some(self.back_off()));
-        self.enter(Step::InitRestarting(index, pause));
+        self.enter(Step::InitRestarting(index, pause), handle);
         Some(pause)
     }
 
     /// Lets the containers run, and asks their probes.
     fn serve(&mut self, handle: &Handle, pod: &Value, rule: Option<Applied>) -> Option<Duration> {
-        let elapsed = self.since.elapsed();
+        let elapsed = handle.core().clock.since(self.since);
         let turn = rule.map(|rule| {
-            let since = rule.since.saturating_duration_since(self.since);
+            let since = rule.since.saturating_sub(self.since);
             match rule.behaviour {
                 Behaviour::FailProbe(probe) => Turn::Fail(probe, since),
                 _ => Turn::Succeed(since),
@@ -352,12 +354,12 @@ impl Life {
             pod_status::exited(handle, pod, exit);
             return None;
         }
-        self.exits = match self.since.elapsed() >= STABLE {
+        self.exits = match handle.core().clock.since(self.since) >= STABLE {
             true => 1,
             false => self.exits.saturating_add(1),
         };
         let pause = self.back_off().unwrap_or(RESTART);
-        self.enter(Step::Restarting(pause, exit, probe));
+        self.enter(Step::Restarting(pause, exit, probe), handle);
         pod_status::restarting(handle, pod, exit, self.back_off(), Which(probe));
         Some(pause)
     }

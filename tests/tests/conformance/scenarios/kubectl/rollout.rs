@@ -125,7 +125,7 @@ pub(crate) async fn set(run: &mut Run) {
             ("set env", "set env deployment/web LEVEL=debug NEW=1"),
             (
                 "set env from a config map",
-                "set env deployment/web --from=configmap/settings --prefix=S_",
+                "set env deployment/web --from=configmap/settings --prefix=S_ --keys=level",
             ),
             ("set env by removal", "set env deployment/web LEVEL-"),
             ("set env by listing", "set env deployment/web --list"),

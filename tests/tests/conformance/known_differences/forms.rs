@@ -1,0 +1,53 @@
+use super::Row;
+
+/// Details of an answer that no client notices.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        steps: &["kinds/ipaddresses.networking.k8s.io: table of"],
+        paths: &["/body/rows/0/cells"],
+        why: "a real server sends a cell that has no column",
+    },
+    Row {
+        steps: &["kinds/horizontalpodautoscalers.v1.autoscaling: table of rich"],
+        paths: &["/body/rows/0/object/metadata/annotations"],
+        why: "a real server leaves out the annotations of the conversion in tables",
+    },
+    Row {
+        steps: &[
+            "kinds/horizontalpodautoscalers.v1.autoscaling: status in the main resource",
+            "kinds/horizontalpodautoscalers.v1.autoscaling: table of minimal",
+        ],
+        paths: &["/**/managedFields/0/fieldsV1/f:metadata"],
+        why: "a real server gives an annotation of the conversion an owner although the change was refused",
+    },
+    Row {
+        steps: &["protobuf: v1/pods: deleted"],
+        paths: &["/body/metadata"],
+        why: "a Pod that is deleted at once is returned as it was before, by a real server with the time of its deletion",
+    },
+    Row {
+        steps: &["protobuf: apps/v1/controllerrevisions: "],
+        paths: &["/**/metadata/managedFields"],
+        why: "the owner of the data of a ControllerRevision is the owner of each field in it",
+    },
+    Row {
+        steps: &["namespaces: create"],
+        paths: &["/body/metadata/managedFields/0/fieldsV1/f:spec"],
+        why: "the finalizer that the server gives to a new namespace belongs to its creator",
+    },
+    Row {
+        steps: &["crud: claim: nothing changed"],
+        paths: &[""],
+        why: "a real server stores the first update of a claim although nothing visible changes",
+    },
+    Row {
+        steps: &["kubectl-get: get --raw /api/v1"],
+        paths: &["/body/stdout"],
+        why: "the keys of an object are written in alphabetical order",
+    },
+    Row {
+        steps: &["kubectl-patch: patch an unknown field"],
+        paths: &["/body/stdout"],
+        why: "a patch that only adds an unknown field counts as a change",
+    },
+];
