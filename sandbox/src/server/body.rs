@@ -52,7 +52,7 @@ pub(super) fn media_type(content_type: &str) -> String {
 ///
 /// # Errors
 /// 415 for another media type, 400 for a body that cannot be decoded.
-pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
+pub(crate) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
     match media_type {
         "" | "application/json" => json(body),
         "application/yaml" => yaml(body),

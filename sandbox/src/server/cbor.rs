@@ -23,7 +23,7 @@ const SELF_DESCRIBED: u64 = 55799;
 ///
 /// # Errors
 /// 400 if the body is not CBOR.
-pub(super) fn request(
+pub(crate) fn request(
     media_type: &str,
     body: &Bytes,
 ) -> Result<Option<(&'static str, Bytes)>, ApiError> {
@@ -41,7 +41,7 @@ pub(super) fn request(
 }
 
 /// Encodes JSON documents, one after the other.
-pub(super) fn encode_all(json: &[u8]) -> Bytes {
+pub(crate) fn encode_all(json: &[u8]) -> Bytes {
     let mut buffer = BufWriter::new(Vec::new());
     let mut documents = serde_json::Deserializer::from_slice(json);
     documents.disable_recursion_limit();

@@ -23,8 +23,8 @@
 //! neither weights nor `*` (test `only_the_plain_word_gzip_is_accepted_as_by_kube_apiserver`).
 
 mod access;
-mod body;
-mod cbor;
+pub(crate) mod body;
+pub(crate) mod cbor;
 #[cfg(feature = "client-certificates")]
 mod client_certificate;
 mod compress;

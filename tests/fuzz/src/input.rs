@@ -6,6 +6,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::{Map, Value};
 
 /// The byte between the parts of an input. No UTF-8 text contains it.
 const BETWEEN: u8 = 0xff;
@@ -45,6 +46,23 @@ pub(crate) fn depth(text: &[u8]) -> usize {
 
 /// The depth to which the reference reads.
 pub(crate) const DEEPEST: usize = 120;
+
+/// Returns the value with every number as a float, because YAML does not distinguish `1.0` from `1`.
+pub(crate) fn floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().expect("a number");
+            // Turns -0.0 into 0.0.
+            Value::from(float + 0.0)
+        }
+        Value::Array(items) => items.into_iter().map(floats).collect(),
+        Value::Object(map) => {
+            let entries = map.into_iter().map(|(key, value)| (key, floats(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        other => other,
+    }
+}
 
 /// Any JSON without duplicate keys, because readers differ in what such a key means.
 pub(crate) struct Unique;

@@ -123,10 +123,6 @@ impl<'a> Parser<'a> {
             Token::Symbol("(") => {}
             other => return Err(format!("expected `(`, {}", other.describe())),
         }
-        if self.peek() == Token::Symbol(")") {
-            self.next();
-            return Ok(Vec::new());
-        }
         let mut values = Vec::new();
         loop {
             match self.peek() {

@@ -26,16 +26,19 @@ impl Token {
 
 const SYMBOLS: &[&str] = &["==", "!=", "=", "!", "<", ">", "(", ")", ","];
 
+/// What separates words. Other white space is a part of a word.
+const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
+
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
+    let mut rest = text.trim_start_matches(SPACES);
     while !rest.is_empty() {
         let token = if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
             rest = rest.get(symbol.len()..).unwrap_or_default();
             Token::Symbol((*symbol).into())
         } else {
             let end = rest
-                .find(|letter: char| letter.is_whitespace() || "=!<>(),".contains(letter))
+                .find(|letter: char| SPACES.contains(&letter) || "=!<>(),".contains(letter))
                 .unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
             rest = after;
@@ -46,7 +49,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
             }
         };
         tokens.push(token);
-        rest = rest.trim_start();
+        rest = rest.trim_start_matches(SPACES);
     }
     tokens.push(Token::End);
     tokens

@@ -1,10 +1,13 @@
 //! One module for each target.
 
 mod apply;
+mod bodies;
 mod cbor;
+mod cel;
 mod discovery;
 mod frames;
 mod json;
+mod jsonpath;
 mod kubeconfig;
 mod list;
 mod metrics;
@@ -24,10 +27,13 @@ pub(crate) type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub(crate) const ALL: &[Target] = &[
     ("apply", apply::run),
+    ("bodies", bodies::run),
     ("cbor", cbor::run),
+    ("cel", cel::run),
     ("discovery", discovery::run),
     ("frames", frames::run),
     ("json", json::run),
+    ("jsonpath", jsonpath::run),
     ("kubeconfig", kubeconfig::run),
     ("list", list::run),
     ("metrics", metrics::run),

@@ -1,8 +1,11 @@
-//! Checks that a written selector is read back as the same selector with the same meaning.
+//! Checks that a written selector is read back as the same selector with the same meaning, and that the client and the
+//! sandbox agree about label selectors.
 
 use std::collections::BTreeMap;
 
 use pilothouse::resource::{FieldSelector, Selector};
+use pilothouse_sandbox::internals::selector;
+use serde_json::json;
 
 use crate::input;
 
@@ -13,7 +16,15 @@ pub(crate) fn run(data: &[u8]) {
     };
     let pairs = labels.split('\n').filter_map(|line| line.split_once('='));
     let labels: BTreeMap<_, _> = pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-    if let Ok(selector) = text.parse::<Selector>() {
+    let read = text.parse::<Selector>();
+    let selected = selector::selects(text, &json!({"metadata": {"labels": labels}}));
+    let ours = read.as_ref().map(|selector| selector.matches(&labels));
+    assert_eq!(
+        ours.as_ref().ok(),
+        selected.as_ref().ok(),
+        "{ours:?} {selected:?}"
+    );
+    if let Ok(selector) = read {
         selector
             .check()
             .expect("what is read is what a server takes");

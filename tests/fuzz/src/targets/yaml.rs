@@ -1,7 +1,7 @@
 //! Checks that JSON read as YAML gives the same value, and that written YAML is read back unchanged.
 
 use pilothouse::resource::{ManifestError, Scheme, to_yaml};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::input;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(data: &[u8]) {
         };
         let written = to_yaml([&value]).expect("JSON");
         let again = only(scheme.decode(&written)).unwrap_or_else(|e| panic!("{written}\n{e}"));
-        assert_eq!(floats(again), floats(value), "{written}");
+        assert_eq!(input::floats(again), input::floats(value), "{written}");
     }
     // Strict reading only refuses more.
     let strict = scheme.clone().strict().decode(text);
@@ -50,7 +50,7 @@ fn as_json(scheme: &Scheme, text: &str) {
     };
     let as_yaml = format!("# YAML\n{text}\n");
     let yaml = only(scheme.decode(&as_yaml)).unwrap_or_else(|e| panic!("{as_yaml}\n{e}"));
-    assert_eq!(floats(yaml), floats(plain), "{as_yaml}");
+    assert_eq!(input::floats(yaml), input::floats(plain), "{as_yaml}");
 }
 
 fn only(
@@ -64,22 +64,5 @@ fn only(
     match <[Value; 1]>::try_from(values) {
         Ok([value]) => Ok(value),
         Err(values) => Err(format!("{} objects", values.len())),
-    }
-}
-
-/// Returns the value with every number as a float, because YAML does not distinguish `1.0` from `1`.
-fn floats(value: Value) -> Value {
-    match value {
-        Value::Number(number) => {
-            let float = number.as_f64().expect("a number");
-            // Turns -0.0 into 0.0.
-            Value::from(float + 0.0)
-        }
-        Value::Array(items) => items.into_iter().map(floats).collect(),
-        Value::Object(map) => {
-            let entries = map.into_iter().map(|(key, value)| (key, floats(value)));
-            Value::Object(entries.collect::<Map<_, _>>())
-        }
-        other => other,
     }
 }
