@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::authentication::{Tokens, User};
 use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
+use crate::calls::{Calls, Unfinished};
 use crate::clock::Clock;
 use crate::fault::Faults;
 use crate::figures::Figures;
@@ -32,6 +33,9 @@ pub(crate) struct Core {
     pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
     pub(crate) containers: Containers,
+    /// Calls of webhooks.
+    pub(crate) calls: Calls,
+    pub(crate) unfinished: Unfinished,
     /// Whether the server offers CBOR.
     pub(crate) cbor: bool,
     /// Whether clients may control the sandbox.
@@ -85,6 +89,8 @@ impl Core {
             authorization,
             log,
             containers: Containers::default(),
+            calls: Calls::default(),
+            unfinished: Unfinished::default(),
             cbor,
             controls,
             service_accounts,

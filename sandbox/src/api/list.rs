@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::Target;
+use super::{Target, convert};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
@@ -60,7 +60,8 @@ pub(crate) async fn get(
 ) -> Result<Arc<Encoded>, ApiError> {
     at_least(core, parse_version(version)?).await?;
     let object = core.store.get_encoded(&target.storage(), &target.key(name));
-    object.ok_or_else(|| target.not_found(name))
+    let object = object.ok_or_else(|| target.not_found(name))?;
+    convert::encoded(core, target, object).await
 }
 
 /// Lists objects.
@@ -136,6 +137,7 @@ pub(crate) async fn list(
         }
         listed.remaining = request.selection.is_everything().then_some(rest.len());
     }
+    listed.entries = convert::entries(core, target, listed.entries).await?;
     Ok(listed)
 }
 

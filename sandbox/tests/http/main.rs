@@ -20,4 +20,5 @@ mod refusals;
 mod reviews;
 mod snapshots;
 mod watches;
+mod webhooks;
 mod writes;
