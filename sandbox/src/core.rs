@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::authentication::{Tokens, User};
 use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
+use crate::calls::{Calls, Unfinished};
 use crate::clock::Clock;
 use crate::fault::{Faults, RequestMatcher};
 use crate::figures::Figures;
@@ -33,6 +34,9 @@ pub(crate) struct Core {
     pub(crate) log: RequestLog,
     pub(crate) metrics: Metrics,
     pub(crate) containers: Containers,
+    /// Calls of webhooks.
+    pub(crate) calls: Calls,
+    pub(crate) unfinished: Unfinished,
     /// Whether the server offers CBOR.
     pub(crate) cbor: bool,
     /// Whether clients may control the sandbox.
@@ -87,6 +91,8 @@ impl Core {
             log,
             metrics: Metrics::default(),
             containers: Containers::default(),
+            calls: Calls::default(),
+            unfinished: Unfinished::default(),
             cbor,
             controls,
             service_accounts,

@@ -24,7 +24,12 @@ struct Details {
     continue_token: Option<String>,
     empty: bool,
     warnings: Vec<String>,
+    /// The `Status` of a webhook, which replaces all of this.
+    status: Option<Value>,
 }
+
+/// The reason of a write that has not ended. No client sees it.
+const WAITING: &str = "Waiting";
 
 /// One cause: for an invalid object, one wrong field.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,6 +225,26 @@ impl ApiError {
         }])
     }
 
+    /// A controller's write goes on, because it has to ask a webhook.
+    pub(crate) fn waiting() -> Self {
+        Self::new(503, WAITING, "the write waits for an admission webhook")
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.reason == WAITING
+    }
+
+    /// A failure with a `Status` that a webhook has written.
+    pub(crate) fn of_status(status: &Value) -> Self {
+        let code = status["code"].as_u64();
+        let code = code.and_then(|code| u16::try_from(code).ok());
+        let message = status["message"].as_str().unwrap_or_default();
+        let mut error = Self::new(code.unwrap_or(500), "", message);
+        error.details.retry_after = status["details"]["retryAfterSeconds"].as_u64();
+        error.details.status = Some(status.clone());
+        error
+    }
+
     /// An object that breaks rules: each cause is one field with its message.
     pub(crate) fn invalid(kind: &ServedKind, name: &str, causes: Vec<Cause>) -> Self {
         Self::invalid_kind(&kind.group, &kind.kind, name, causes)
@@ -280,6 +305,9 @@ impl ApiError {
 
     /// The `Status` object.
     pub(crate) fn to_status(&self) -> Value {
+        if let Some(given) = &self.details.status {
+            return self.of_webhook(given);
+        }
         let mut metadata = Map::new();
         if let Some(token) = &self.details.continue_token {
             metadata.insert("continue".into(), token.as_str().into());
@@ -299,6 +327,24 @@ impl ApiError {
             }
             if self.details.empty || !details.is_empty() {
                 fields.insert("details".into(), Value::Object(details));
+            }
+        }
+        status
+    }
+}
+
+impl ApiError {
+    /// The `Status` with the fields that a webhook has set.
+    fn of_webhook(&self, given: &Value) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code,
+        });
+        for field in ["metadata", "reason", "details"] {
+            match &given[field] {
+                Value::Null => {}
+                Value::String(text) if text.is_empty() => {}
+                value => status[field] = value.clone(),
             }
         }
         status

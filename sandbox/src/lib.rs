@@ -52,7 +52,7 @@
 //! | --- | --- |
 //! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
-//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules (with type checks and cost limits), several versions, selectable fields, `status` and `scale` |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules (with type checks and cost limits), several versions, conversion by webhook, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
 //! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
 //! | authentication.k8s.io/v1 | SelfSubjectReview, TokenReview |
@@ -85,19 +85,18 @@
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: conversion of custom resources by webhook,
-//!   the subresource `proxy`, component statuses, the paths below `/watch`,
+//! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses, the paths below `/watch`,
 //!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
-//!   protection of claims and volumes and, with the simulator, quotas and service accounts (but not the annotation
-//!   `kubernetes.io/enforce-mountable-secrets`). There are no webhooks, admission policies, default ingress classes and Pod security checks:
+//!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
+//!   `kubernetes.io/enforce-mountable-secrets`). There are no MutatingAdmissionPolicies, default ingress classes and Pod security checks:
 //!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
-//!   expressions of mutating policies, of the types in the CEL expressions of policies and devices, and of the placeholders in a text that a CEL rule
+//!   expressions of mutating policies, of the types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
 //!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
@@ -123,6 +122,13 @@
 //! [turn the server back](Sandbox::rewind). [`Sandbox::advance_clock`] moves the clock. [`Builder::controls_over_http`] serves all this to other languages. A [`RequestMatcher`] selects the
 //! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
 //!
+//! # Webhooks
+//!
+//! The server calls admission webhooks, and the webhooks that convert custom resources, as a real one does, over HTTPS. Its Pods have no network, so a webhook behind a Service needs an address:
+//! that of [`Builder::service_address`], or a ready one in an EndpointSlice of the Service. With [`Sandbox::webhook`] a handler in Rust stands for a Service or a URL, and nothing leaves the
+//! process. Certificates are verified by the `caBundle` alone, answers have at most 16 MiB, and redirects are failures. Webhooks also see what the
+//! simulator writes. They do not see reviews of tokens and of access, and the audit log does not show their annotations, nor those of policies.
+//!
 //! # Settings
 //!
 //! | feature | default | meaning |
@@ -141,6 +147,7 @@
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
 //! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
 //! | [`audit`](Builder::audit) | none | logs each request, in the format of kube-apiserver's audit log |
+//! | [`service_address`](Builder::service_address) | none | tells where a Service is whose webhook the server calls |
 //! | [`controls_over_http`](Builder::controls_over_http) | off | serves faults, snapshots and recorded requests to clients in any language |
 //! | [`simulator`](Builder::simulator) | off | lets workloads and their Pods run, with a node `sandbox` |
 //! | [`nodes`](Builder::nodes) | 1 | nodes of the simulator |
@@ -163,6 +170,7 @@
 //! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
 //! | `authentication`, `authorization`, `fault`, `figures`, `pods` | users; permissions; faults; metrics; containers |
 //! | `definitions`, `discovery`, `openapi` | CustomResourceDefinitions; the documents that describe what is served |
+//! | `calls` | calls of webhooks |
 //! | `core` | the state that all parts share |
 //! | `api` | the rules of the API without HTTP |
 //! | `controllers` | the controllers and the simulator |
@@ -175,6 +183,7 @@ mod authentication;
 mod authority;
 mod authorization;
 mod builtin;
+mod calls;
 mod clock;
 mod controllers;
 mod core;

@@ -58,6 +58,23 @@ pub(crate) struct Stacked<F> {
     task: Option<Pin<Box<F>>>,
 }
 
+/// A future that is polled in a large stack.
+pub(crate) struct Large<F>(Pin<Box<F>>);
+
+impl<F: Future> Large<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F: Future> Future for Large<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        large(|| self.0.as_mut().poll(cx))
+    }
+}
+
 impl<F: Future<Output = ()>> Stacked<F> {
     pub(crate) fn new(stack: Arc<Stack>, task: F) -> Self {
         Self {

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::evict::set_condition;
 use super::update::Change;
-use super::{Target, WriteOptions, update};
+use super::{Answered, Target, WriteOptions, update};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
 use crate::meta;
@@ -13,13 +13,17 @@ use crate::registry::GroupResource;
 /// # Errors
 /// 400 if the binding names another Pod; 404; 409 if the Pod already has a node or is being deleted; 500 if the binding
 /// names no node.
-pub(crate) fn bind(
+pub(crate) async fn bind(
     core: &Core,
     target: &Target,
     name: &str,
-    binding: &Value,
+    binding: Value,
     options: &WriteOptions,
-) -> Result<Value, ApiError> {
+) -> Result<Answered, ApiError> {
+    let (binding, warnings) =
+        super::admit_own_kind(core, target, "binding", name, binding, options).await?;
+    let binding = &binding;
+    let options = &options.unadmitted();
     if meta::name(binding) != name {
         let message = "name in URL does not match name in Binding object";
         return Err(ApiError::bad_request(message));
@@ -70,8 +74,12 @@ pub(crate) fn bind(
             }),
         );
         Ok(Change::Owned(pod))
-    })?;
-    Ok(super::success(201))
+    })
+    .await?;
+    Ok(Answered {
+        answer: super::success(201),
+        warnings,
+    })
 }
 
 /// Checks a binding. A real server reports an invalid one without a reason.

@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admission::{Attributes, Operation};
+use super::convert;
 use super::decode::{decode, refuse};
 use super::{
     Target, WriteOptions, Written, admission, identify, ownership, stamp, strategy, validate,
@@ -23,7 +25,7 @@ const MAX_PREFIX: usize = 63 - 5;
 ///
 /// # Errors
 /// 400, 403, 404 (the namespace), 409 and 422, in the cases in which kube-apiserver returns them.
-pub(crate) fn create(
+pub(crate) async fn create(
     core: &Core,
     target: &Target,
     mut object: Value,
@@ -33,7 +35,7 @@ pub(crate) fn create(
     identify(target, &mut object, None)?;
     let mut warnings =
         decode(target, &mut object, options).map_err(|wrong| refuse(target, &wrong))?;
-    let created = create_known(core, target, object, options, owned);
+    let created = create_known(core, target, object, options, owned, &mut warnings).await;
     let object = created.map_err(|error| error.warned(&warnings))?;
     warnings.extend(validate::warnings(&target.kind, &object, None));
     Ok(Written {
@@ -44,12 +46,13 @@ pub(crate) fn create(
 }
 
 /// Creates an object that contains only known fields.
-fn create_known(
+async fn create_known(
     core: &Core,
     target: &Target,
     object: Value,
     options: &WriteOptions,
     owned: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     if let Some(namespace) = &target.namespace {
         namespace_accepts(core, target, &object, namespace)?;
@@ -66,45 +69,47 @@ fn create_known(
         // Admission knows no generated name yet.
         let shown = if generated { "generateName" } else { "name" };
         let shown = meta::text(&object, shown);
-        let new = complete(core, target, new, shown, options, owned)?;
+        let new = prepare(core, target, new, shown, options, owned)?;
+        let new = admit(core, target, new, generated, options, warnings).await?;
         let name = meta::name(&new).to_owned();
-        let forbidden = |why: String| ApiError::forbidden(&target.resource(), &name, &why);
-        admission::check(core, target, "", None, &new).map_err(forbidden)?;
-        let write = admission::Attempt {
-            target,
-            subresource: "",
-            old: None,
-            new: &new,
-            dry_run: options.dry_run,
-        };
-        let charge = admission::charge(core, &write).map_err(forbidden)?;
-        if options.dry_run {
-            if core
-                .store
-                .get(&target.storage(), &target.key(&name))
-                .is_some()
-            {
-                return Err(name_conflict(core, target, &name));
+        let (resource, key) = (target.storage(), target.key(&name));
+        let result = options.dry_run.then(|| new.clone());
+        let stored = convert::stored(core, target, new).await?;
+        let committed = {
+            let attempt = admission::Attempt {
+                target,
+                subresource: "",
+                old: None,
+                new: &stored,
+                dry_run: options.dry_run,
+            };
+            let charge = admission::charge(core, &attempt)
+                .map_err(|why| ApiError::forbidden(&target.resource(), &name, &why))?;
+            if let Some(new) = result {
+                return match core.store.get_encoded(&resource, &key) {
+                    Some(_) => Err(name_conflict(core, target, &name)),
+                    None => Ok(new),
+                };
             }
-            return Ok(new);
-        }
-        // A real server's storage refuses this: after validation, and not in a dry run, which stores nothing.
-        if !meta::resource_version(&new).is_empty() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(ApiError::new(500, "", message));
-        }
-        let committed = core.store.commit(Commit {
-            resource: &target.storage(),
-            key: &target.key(&name),
-            expected: None,
-            write: Write::Put(target.store(new)),
-            namespace: target.namespace.as_deref(),
-        });
-        match committed {
-            Ok(entry) => {
+            // A real server's storage refuses this: after validation, and not in a dry run, which stores nothing.
+            if !meta::resource_version(&stored).is_empty() {
+                let message = "resourceVersion should not be set on objects to be created";
+                return Err(ApiError::new(500, "", message));
+            }
+            let committed = core.store.commit(Commit {
+                resource: &resource,
+                key: &key,
+                expected: None,
+                write: Write::Put(stored),
+                namespace: target.namespace.as_deref(),
+            });
+            if committed.is_ok() {
                 charge.keep();
-                return Ok(target.read(&entry.object));
             }
+            committed
+        };
+        match committed {
+            Ok(entry) => return convert::read(core, target, &entry.object).await,
             Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
             Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
@@ -127,7 +132,7 @@ fn create_known(
 fn name_conflict(core: &Core, target: &Target, name: &str) -> ApiError {
     let mut error = ApiError::already_exists(&target.resource(), name);
     let other = core.store.get(&target.storage(), &target.key(name));
-    if other.is_some_and(|other| meta::is_deleting(&target.read(&other.object))) {
+    if other.is_some_and(|other| meta::is_deleting(&other.object)) {
         error.message.insert_str(0, "object is being deleted: ");
     }
     error
@@ -144,8 +149,8 @@ fn generate_name(core: &Core, object: &mut Value) {
     meta::set(object, "name", name);
 }
 
-/// Adds to a new object what the server sets before it stores the object. `shown` is the name in the error of admission.
-fn complete(
+/// Adds to a new object what the server sets before others admit it. `shown` is the name in the error of admission.
+fn prepare(
     core: &Core,
     target: &Target,
     mut object: Value,
@@ -153,7 +158,6 @@ fn complete(
     options: &WriteOptions,
     owned: bool,
 ) -> Result<Value, ApiError> {
-    let kind = &target.kind;
     for field in [
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
@@ -165,31 +169,85 @@ fn complete(
     meta::drop_empty(&mut object);
     meta::set(&mut object, "uid", core.clock.uid());
     meta::set(&mut object, "creationTimestamp", core.clock.timestamp());
-    if let Some(generation) = strategy::first_generation(kind) {
+    if let Some(generation) = strategy::first_generation(&target.kind) {
         meta::set(&mut object, "generation", generation);
     }
-    strategy::prepare_create(kind, &mut object);
-    stamp::author(kind, &mut object, &options.user);
-    let schema = kind.structural();
-    schema.apply_defaults(&mut object);
-    builtin::default_object(kind, &mut object);
-    stamp::stamp(kind, "", None, &mut object, &core.clock.timestamp());
-    if definitions::is_definition(kind) {
-        definitions::check_supported(&object)?;
-        definitions::remember_storage(&mut object);
-    }
+    fill(core, target, &mut object, options);
     if !owned {
         object = ownership::record(core, target, "", options, None, object);
     }
     admission::admit_new(core, target, &mut object)
         .map_err(|why| ApiError::forbidden(&target.resource(), shown, &why))?;
+    Ok(object)
+}
+
+/// Takes out what a new object may not set, and fills in what its kind sets.
+fn fill(core: &Core, target: &Target, object: &mut Value, options: &WriteOptions) {
+    let kind = &target.kind;
+    strategy::prepare_create(kind, object);
+    stamp::author(kind, object, &options.user);
+    kind.structural().apply_defaults(object);
+    builtin::default_object(kind, object);
+    stamp::stamp(kind, "", None, object, &core.clock.timestamp());
+    if definitions::is_definition(kind) {
+        definitions::remember_storage(object);
+    }
+}
+
+/// The fields that a new object does not have yet when others may change it.
+const SYSTEM_FIELDS: [&str; 3] = ["uid", "creationTimestamp", "generation"];
+
+/// Lets others change and refuse a prepared object, and validates it between both.
+async fn admit(
+    core: &Core,
+    target: &Target,
+    mut object: Value,
+    generated: bool,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let kind = &target.kind;
+    if options.admitted && admission::mutates(core) {
+        let mut seen = object.clone();
+        for field in SYSTEM_FIELDS {
+            meta::remove(&mut seen, field);
+        }
+        if generated {
+            meta::remove(&mut seen, "name");
+        }
+        let name = meta::name(&seen).to_owned();
+        let attributes = Attributes::of_write(target, "", Operation::Create, &name, options);
+        let shown = meta::text(&seen, if generated { "generateName" } else { "name" }).to_owned();
+        let in_tree = |object: &mut Value| {
+            admission::admit_new(core, target, object)
+                .map_err(|why| ApiError::forbidden(&target.resource(), &shown, &why))
+        };
+        let changed =
+            admission::mutate(core, &attributes, Some(seen), None, &in_tree, warnings).await?;
+        if let Some(mut changed) = changed {
+            for field in SYSTEM_FIELDS {
+                meta::copy(&mut changed, &object, field);
+            }
+            if meta::name(&changed).is_empty() {
+                meta::copy(&mut changed, &object, "name");
+            }
+            fill(core, target, &mut changed, options);
+            object = changed;
+        }
+    }
     builtin::complete_object(kind, &mut object, None);
     let causes = validate::object(kind, "", &object, None, &mut Vec::new());
-    if causes.is_empty() {
-        Ok(object)
-    } else {
-        Err(ApiError::invalid(kind, meta::name(&object), causes))
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind, meta::name(&object), causes));
     }
+    admission::check(core, target, "", None, &object)
+        .map_err(|why| ApiError::forbidden(&target.resource(), meta::name(&object), &why))?;
+    if options.admitted && admission::validates(core) {
+        let name = meta::name(&object);
+        let attributes = Attributes::of_write(target, "", Operation::Create, name, options);
+        admission::validate(core, &attributes, Some(&object), None, warnings).await?;
+    }
+    Ok(object)
 }
 
 fn namespaces() -> GroupResource {

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::admission::{Attributes, admit_request, is_on};
+use super::convert;
 use super::options::Propagation;
 use super::update::{commit, is_held};
 use super::{DeleteOptions, Target, strategy};
@@ -24,6 +26,7 @@ pub(crate) struct Deleted {
     pub(crate) object: Value,
     /// Whether the object is gone.
     pub(crate) gone: bool,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Deleted {
@@ -48,7 +51,7 @@ impl Deleted {
 ///
 /// # Errors
 /// 404; 403 for a namespace that cannot be deleted; 409 if a precondition fails.
-pub(crate) fn delete(
+pub(crate) async fn delete(
     core: &Core,
     target: &Target,
     name: &str,
@@ -60,11 +63,18 @@ pub(crate) fn delete(
             .store
             .get(&resource, &key)
             .ok_or_else(|| target.not_found(name))?;
-        let current = target.read(&entry.object);
+        let current = convert::read(core, target, &entry.object).await?;
         preconditions(target, name, &current, options)?;
         if is_namespace(target) && ["default", "kube-system", "kube-public"].contains(&name) {
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&target.resource(), name, why));
+        }
+        let mut warnings = Vec::new();
+        if options.admitted && is_on(core) {
+            let attributes = Attributes::of_deletion(target, name, options);
+            let admitted = admit_request(core, &attributes, None, Some(&current), &mut warnings);
+            let admitted = admitted.await;
+            admitted.map_err(|error| error.warned(&warnings))?;
         }
         let new = mark_deleted(core, target, current.clone(), options);
         let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
@@ -72,24 +82,29 @@ pub(crate) fn delete(
             return Ok(Deleted {
                 object: if waits { new } else { current },
                 gone: !waits,
+                warnings,
             });
         }
         if waits && new == current {
             return Ok(Deleted {
                 object: current,
                 gone: false,
+                warnings,
             });
         }
         let committed = if waits {
-            commit(core, target, name, &entry, new)
+            let stored = convert::stored(core, target, new).await?;
+            commit(core, target, name, &entry, stored)
         } else {
-            remove(core, target, name, &entry, current)
+            let stored = convert::stored(core, target, current).await?;
+            remove(core, target, name, &entry, stored)
         };
         match committed {
             Ok(entry) => {
                 return Ok(Deleted {
-                    object: target.read(&entry.object),
+                    object: convert::read(core, target, &entry.object).await?,
                     gone: !waits,
+                    warnings,
                 });
             }
             Err(CommitError::Conflict) => {}
@@ -110,7 +125,7 @@ fn remove(
         resource: &target.storage(),
         key: &target.key(name),
         expected: Some(entry.version),
-        write: Write::Remove(target.store(last)),
+        write: Write::Remove(last),
         namespace: None,
     })
 }
@@ -229,12 +244,12 @@ fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) 
 ///
 /// # Errors
 /// The first error of a deletion. An object that is gone meanwhile is not an error.
-pub(crate) fn delete_collection(
+pub(crate) async fn delete_collection(
     core: &Core,
     target: &Target,
     selection: &Selection,
     options: &DeleteOptions,
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Vec<Deleted>, ApiError> {
     let namespace = target.namespace.as_deref();
     let listed = core
         .store
@@ -248,8 +263,8 @@ pub(crate) fn delete_collection(
             continue;
         }
         let one = Target::new(&target.kind, key.namespace());
-        match delete(core, &one, key.name(), options) {
-            Ok(done) => deleted.push(done.object),
+        match delete(core, &one, key.name(), options).await {
+            Ok(done) => deleted.push(done),
             Err(error) if error.code == 404 => {}
             Err(error) => return Err(error),
         }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::scale::selector_text;
 use super::update::Change;
-use super::{DeleteOptions, Target, WriteOptions, delete, update};
+use super::{Answered, DeleteOptions, Target, WriteOptions, delete, update};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
 use crate::meta;
@@ -19,14 +19,19 @@ const MAX_DISRUPTED_PODS: usize = 2000;
 /// # Errors
 /// 400 if the eviction names another Pod; 404; 409 if a precondition fails; 429 as long as the budget does not allow
 /// the eviction.
-pub(crate) fn evict(
+pub(crate) async fn evict(
     core: &Core,
     target: &Target,
     name: &str,
-    eviction: &Value,
+    eviction: Value,
     options: &WriteOptions,
     mut deletion: DeleteOptions,
-) -> Result<Value, ApiError> {
+) -> Result<Answered, ApiError> {
+    let (eviction, warnings) =
+        super::admit_own_kind(core, target, "eviction", name, eviction, options).await?;
+    let eviction = &eviction;
+    let options = &options.unadmitted();
+    deletion.admitted = false;
     if meta::name(eviction) != name {
         let message = "name in URL does not match name in Eviction object";
         return Err(ApiError::bad_request(message));
@@ -34,7 +39,7 @@ pub(crate) fn evict(
     deletion.dry_run |= options.dry_run;
     let given_version = deletion.resource_version.is_some();
     loop {
-        let pod = super::get_current(core, target, name)?;
+        let pod = super::get_current(core, target, name).await?;
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         let ended = matches!(phase, Some("Succeeded" | "Failed")) || meta::is_deleting(&pod);
         let mut pinned = deletion.clone();
@@ -52,18 +57,25 @@ pub(crate) fn evict(
                 (Some(budget), None) if is_unguarded(&pod, &budget) => {
                     pinned.resource_version = Some(meta::resource_version(&pod).into());
                 }
-                (Some(budget), None) => decrement(core, target, name, &budget, deletion.dry_run)?,
+                (Some(budget), None) => {
+                    decrement(core, target, name, &budget, deletion.dry_run).await?;
+                }
                 (None, None) => {}
             }
         }
-        match end(core, target, name, options, pinned) {
+        match end(core, target, name, options, pinned).await {
             // Another client changed the Pod meanwhile: read it again, unless the request names a resource version.
             Err(error) if error.reason == "Conflict" && !given_version => {
                 if deletion.uid.is_some() {
                     return Err(error);
                 }
             }
-            outcome => return outcome.map(|()| super::success(201)),
+            outcome => {
+                return outcome.map(|()| Answered {
+                    answer: super::success(201),
+                    warnings,
+                });
+            }
         }
     }
 }
@@ -110,7 +122,7 @@ fn number(budget: &Value, pointer: &str) -> i64 {
 }
 
 /// Takes one of the disruptions that a budget allows.
-fn decrement(
+async fn decrement(
     core: &Core,
     pods: &Target,
     pod: &str,
@@ -140,6 +152,7 @@ fn decrement(
         }
         Ok(Change::Plain(budget))
     })
+    .await
     .map(|_| ())
 }
 
@@ -243,7 +256,7 @@ fn refusal(budget: &Value) -> String {
 }
 
 /// Writes the reason of the eviction into the Pod, and deletes the Pod.
-fn end(
+async fn end(
     core: &Core,
     target: &Target,
     name: &str,
@@ -263,12 +276,15 @@ fn end(
                 }),
             );
             Ok(Change::Owned(pod))
-        })?;
+        })
+        .await?;
         if deletion.resource_version.is_some() {
             deletion.resource_version = Some(meta::resource_version(&written.object).into());
         }
     }
-    delete::delete(core, target, name, &deletion).map(|_| ())
+    delete::delete(core, target, name, &deletion)
+        .await
+        .map(|_| ())
 }
 
 /// Sets a condition of a Pod's status by its type. If the condition had the same status before, it keeps its transition

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::Target;
+use super::{Target, convert};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
@@ -80,7 +80,8 @@ pub(crate) async fn get(
         // The state of a cache that was held back may be compacted.
         Some(Err(_)) | None => core.store.get_encoded(&storage, &key),
     };
-    object.ok_or_else(|| target.not_found(name))
+    let object = object.ok_or_else(|| target.not_found(name))?;
+    convert::encoded(core, target, object).await
 }
 
 /// Lists objects.
@@ -157,6 +158,7 @@ pub(crate) async fn list(
         }
         listed.remaining = request.selection.is_everything().then_some(rest.len());
     }
+    listed.entries = convert::entries(core, target, listed.entries).await?;
     Ok(listed)
 }
 

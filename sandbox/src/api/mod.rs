@@ -11,6 +11,7 @@
 //! | `list.rs`, `watch.rs` | reads |
 //! | `create.rs`, `update.rs`, `patch.rs`, `delete.rs` | writes |
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
+//! | `convert.rs` | custom resources in another version, by the webhook of their definition |
 //! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
@@ -21,6 +22,9 @@
 
 mod admission;
 mod bind;
+mod convert;
+#[cfg(test)]
+mod convert_test;
 mod create;
 mod decode;
 mod delete;
@@ -44,15 +48,19 @@ mod update;
 mod validate;
 mod watch;
 
+use admission::{Attributes, Operation};
 pub(crate) use admission::{PROTECTED, class_of, create_default_account, recount_quota};
 pub(crate) use bind::bind;
+pub(crate) use convert::events as convert_events;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
 pub(crate) use evict::{evict, set_disruption_condition};
 pub(crate) use handle::Handle;
 pub(crate) use identity::{identify, named};
 pub(crate) use list::{ListRequest, Listed, VERSION_TIMEOUT, VersionMatch, at_least, get, list};
-pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptions, Written};
+pub(crate) use options::{
+    Answered, DeleteOptions, FieldValidation, Propagation, WriteOptions, Written,
+};
 pub(crate) use patch::{Patched, apply, patch};
 pub(crate) use recognize::{recognize, summary};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
@@ -63,6 +71,7 @@ pub(crate) use watch::{Event, Start, Watch, WatchRequest};
 
 use serde_json::{Value, json};
 
+use crate::authentication::User;
 use crate::core::Core;
 use crate::error::ApiError;
 
@@ -73,10 +82,62 @@ pub(crate) const AUTHORITY: &str = "kube-root-ca.crt";
 ///
 /// # Errors
 /// 404.
-fn get_current(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
+async fn get_current(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
     let entry = core.store.get(&target.storage(), &target.key(name));
     let entry = entry.ok_or_else(|| target.not_found(name))?;
-    Ok(target.read(&entry.object))
+    convert::read(core, target, &entry.object).await
+}
+
+/// Lets others change and refuse the object of a subresource that has a kind of its own. Returns the object and the warnings.
+///
+/// # Errors
+/// The reason why the request is refused.
+async fn admit_own_kind(
+    core: &Core,
+    target: &Target,
+    subresource: &str,
+    name: &str,
+    object: Value,
+    options: &WriteOptions,
+) -> Result<(Value, Vec<String>), ApiError> {
+    let mut warnings = Vec::new();
+    if !options.admitted {
+        return Ok((object, warnings));
+    }
+    let operation = Operation::Create;
+    let attributes = Attributes::of_write(target, subresource, operation, name, options);
+    let admitted =
+        admission::admit_request(core, &attributes, Some(object), None, &mut warnings).await;
+    let admitted = admitted.map_err(|error| error.warned(&warnings))?;
+    Ok((admitted.unwrap_or_default(), warnings))
+}
+
+/// Lets others refuse a connection with a Pod. Returns the warnings.
+///
+/// # Errors
+/// The reason why it is refused.
+pub(crate) async fn connect(
+    core: &Core,
+    target: &Target,
+    subresource: &str,
+    name: &str,
+    user: &User,
+    object: Value,
+) -> Result<Vec<String>, ApiError> {
+    let mut warnings = Vec::new();
+    let attributes = Attributes {
+        target,
+        subresource,
+        operation: Operation::Connect,
+        name,
+        user,
+        dry_run: false,
+        options: Value::Null,
+    };
+    let admitted =
+        admission::admit_request(core, &attributes, Some(object), None, &mut warnings).await;
+    admitted.map_err(|error| error.warned(&warnings))?;
+    Ok(warnings)
 }
 
 /// The `Status` that a request returns which creates no object.

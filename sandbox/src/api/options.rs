@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::authentication::User;
 
@@ -16,6 +16,20 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// The paths of names that occur more than once in their object of the body.
     pub(crate) duplicates: Vec<String>,
+    /// The options as the request gives them, for those who admit it.
+    pub(crate) given: Map<String, Value>,
+    /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
+    pub(crate) admitted: bool,
+}
+
+impl WriteOptions {
+    /// The options of a step that the server takes by itself.
+    pub(crate) fn unadmitted(&self) -> Self {
+        Self {
+            admitted: false,
+            ..self.clone()
+        }
+    }
 }
 
 /// What the server does with unknown fields, and with fields that occur twice.
@@ -51,6 +65,16 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
+    /// The user who sends the request.
+    pub(crate) user: User,
+    /// Whether webhooks and policies see the deletion.
+    pub(crate) admitted: bool,
+}
+
+/// The response to a subresource that is no object.
+pub(crate) struct Answered {
+    pub(crate) answer: Value,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The result of a write.

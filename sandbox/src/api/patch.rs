@@ -15,7 +15,7 @@ use crate::meta;
 ///
 /// # Errors
 /// 400; 404 for a subresource of an object that does not exist; 409; 422.
-pub(crate) fn apply(
+pub(crate) async fn apply(
     core: &Core,
     target: &Target,
     name: &str,
@@ -49,7 +49,8 @@ pub(crate) fn apply(
                     &configuration,
                 )
                 .map(Change::Owned)
-            });
+            })
+            .await;
         }
         if nameless {
             return Err(ApiError::bad_request(format!(
@@ -64,7 +65,7 @@ pub(crate) fn apply(
             return Err(ApiError::conflict(&target.resource(), name, &why));
         }
         let object = ownership::merge(core, target, "", options, None, &configuration)?;
-        match create(core, target, object, options, true) {
+        match create(core, target, object, options, true).await {
             // Another client created the object meanwhile: apply to its state.
             Err(error) if error.reason == "AlreadyExists" && !options.dry_run => {}
             other => return other,
@@ -102,7 +103,7 @@ pub(crate) enum Patched<'a> {
 ///
 /// # Errors
 /// 404, 409, 422, and the errors of the function.
-pub(crate) fn patch(
+pub(crate) async fn patch(
     core: &Core,
     target: &Target,
     name: &str,
@@ -133,6 +134,7 @@ pub(crate) fn patch(
         place(target, &mut new, Some(name))?;
         Ok(Change::Patched(new, warnings))
     })
+    .await
 }
 
 /// Checks that the result of a patch has a kind and version. For a custom object of another version, whose schema is

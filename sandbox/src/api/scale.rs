@@ -46,7 +46,7 @@ pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiEr
 ///
 /// # Errors
 /// 404 if the kind has no scale, 409, 422, and the errors of the function.
-pub(crate) fn write_scale(
+pub(crate) async fn write_scale(
     core: &Core,
     target: &Target,
     name: &str,
@@ -96,7 +96,8 @@ pub(crate) fn write_scale(
         }
         put(&mut object, &paths.spec, replicas.into());
         Ok(Change::Plain(object))
-    })?;
+    })
+    .await?;
     written.object = read_scale(target, &written.object)?;
     Ok(written)
 }
@@ -105,7 +106,7 @@ pub(crate) fn write_scale(
 ///
 /// # Errors
 /// 404 if the kind has no scale, 409 if others own the field, 422.
-pub(crate) fn apply_scale(
+pub(crate) async fn apply_scale(
     core: &Core,
     target: &Target,
     name: &str,
@@ -134,9 +135,38 @@ pub(crate) fn apply_scale(
             &configuration,
         )
         .map(Change::Owned)
-    })?;
+    })
+    .await?;
     written.object = read_scale(target, &written.object)?;
     Ok(written)
+}
+
+/// An object as those who admit a write of a subresource see it: for a scale only that.
+pub(super) fn shown(target: &Target, subresource: &str, object: &Value) -> Result<Value, ApiError> {
+    match subresource {
+        "scale" => read_scale(target, object),
+        _ => Ok(object.clone()),
+    }
+}
+
+/// The opposite of [`shown`]: `object` with what was changed in the part that was shown.
+pub(super) fn taken(
+    target: &Target,
+    subresource: &str,
+    mut object: Value,
+    changed: Value,
+) -> Result<Value, ApiError> {
+    if subresource != "scale" {
+        return Ok(changed);
+    }
+    let paths = paths(target, meta::name(&object))?;
+    let replicas = changed.pointer("/spec/replicas").cloned();
+    put(
+        &mut object,
+        &paths.spec,
+        replicas.unwrap_or_else(|| 0.into()),
+    );
+    Ok(object)
 }
 
 fn paths<'a>(target: &'a Target, name: &str) -> Result<&'a ScalePaths, ApiError> {

@@ -81,8 +81,7 @@ impl Target {
             && (!kind.is_custom() || kind.structural().has_all_defaults(&stored.value()))
     }
 
-    /// Converts an object of this version to the stored version. All versions of a custom resource have the same
-    /// fields, so its `apiVersion` may stay: it is overwritten when the object is read.
+    /// Converts an object of this version to the stored version. Custom resources stay as they are: `convert.rs` brings them into their stored version.
     pub(crate) fn store(&self, object: Value) -> Value {
         match self.conversion() {
             Some(conversion) => (conversion.to_stored)(&object),

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{Target, WriteOptions, get_current};
+use super::{Answered, Target, WriteOptions, get_current};
 use crate::authentication::{Holder, ISSUER, Issued, User};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
@@ -18,13 +18,16 @@ const HOUR: i64 = 60 * 60;
 ///
 /// # Errors
 /// 404; 400 or 409 if the token cannot be bound to the object; 422 if the lifetime is too short or too long.
-pub(crate) fn issue(
+pub(crate) async fn issue(
     core: &Core,
     target: &Target,
     name: &str,
-    request: &Value,
+    request: Value,
     options: &WriteOptions,
-) -> Result<Value, ApiError> {
+) -> Result<Answered, ApiError> {
+    let (request, warnings) =
+        super::admit_own_kind(core, target, "token", name, request, options).await?;
+    let request = &request;
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let invalid = |about: &str, cause| {
         let group = "authentication.k8s.io";
@@ -43,7 +46,7 @@ pub(crate) fn issue(
             return invalid(name, cause);
         }
     }
-    let account = get_current(core, target, name)?;
+    let account = get_current(core, target, name).await?;
     let uid = meta::uid(&account);
     same_uid(
         meta::uid(request),
@@ -68,7 +71,8 @@ pub(crate) fn issue(
         namespace,
         name,
         request.pointer("/spec/boundObjectRef"),
-    )?;
+    )
+    .await?;
     let audiences = request.pointer("/spec/audiences").and_then(Value::as_array);
     let audiences = match audiences {
         Some(given) if !given.is_empty() => Value::Array(given.clone()),
@@ -109,7 +113,7 @@ pub(crate) fn issue(
         core.tokens.issue(token.clone(), issued, core.clock.now());
     }
     let bound = request.pointer("/spec/boundObjectRef");
-    Ok(json!({
+    let answer = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {
@@ -122,7 +126,8 @@ pub(crate) fn issue(
             "boundObjectRef": bound.cloned().unwrap_or_default(),
         },
         "status": {"token": token, "expirationTimestamp": core.clock.timestamp_in(after)},
-    }))
+    });
+    Ok(Answered { answer, warnings })
 }
 
 /// The requested fields, as a real server records them in its response.
@@ -146,7 +151,7 @@ fn managed_fields_entry(core: &Core, request: &Value, options: &WriteOptions) ->
 }
 
 /// The object whose deletion ends the token, and the name of its claim.
-fn bound_to(
+async fn bound_to(
     core: &Core,
     namespace: &str,
     account: &str,
@@ -177,7 +182,7 @@ fn bound_to(
     let resource = GroupResource::new("", plural);
     let kind_served = registry.storage("", plural);
     let served = kind_served.ok_or_else(|| ApiError::not_found(&resource, name))?;
-    let object = get_current(core, &Target::new(served, Some(namespace)), name)?;
+    let object = get_current(core, &Target::new(served, Some(namespace)), name).await?;
     let runs_as = object
         .pointer("/spec/serviceAccountName")
         .and_then(Value::as_str);

@@ -1,9 +1,11 @@
 use serde_json::Value;
 
+use super::admission::{Attributes, Operation};
+use super::convert;
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, admission, create, identify, named, ownership, stamp, strategy,
-    validate,
+    Target, WriteOptions, Written, admission, create, identify, named, ownership, scale, stamp,
+    strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -11,7 +13,7 @@ use crate::definitions;
 use crate::error::{ApiError, Cause};
 use crate::go;
 use crate::meta;
-use crate::store::{Commit, CommitError, Entry, Write};
+use crate::store::{self, Commit, CommitError, Entry};
 
 /// The parameters of a replace of an object or of one of its subresources.
 pub(crate) struct Replace<'a> {
@@ -36,7 +38,7 @@ pub(crate) enum Change {
 ///
 /// # Errors
 /// 400, 404, 409 and 422, in the cases in which kube-apiserver returns them.
-pub(crate) fn replace(
+pub(crate) async fn replace(
     core: &Core,
     target: &Target,
     request: Replace<'_>,
@@ -56,7 +58,7 @@ pub(crate) fn replace(
         subresource,
         object,
     };
-    match replace_known(core, target, known, options) {
+    match replace_known(core, target, known, options).await {
         Ok(mut written) => {
             warnings.append(&mut written.warnings);
             Ok(Written {
@@ -69,7 +71,7 @@ pub(crate) fn replace(
 }
 
 /// Replaces an object by one that contains only known fields.
-fn replace_known(
+async fn replace_known(
     core: &Core,
     target: &Target,
     request: Replace<'_>,
@@ -91,7 +93,7 @@ fn replace_known(
         .is_none();
     if missing && unversioned && subresource.is_empty() && strategy::creates_on_update(&target.kind)
     {
-        return create(core, target, object, options, false);
+        return create(core, target, object, options, false).await;
     }
     let unconditional = unversioned && !strategy::allows_unconditional_update(&target.kind);
     update(core, target, name, subresource, options, |current| {
@@ -112,13 +114,14 @@ fn replace_known(
         }
         Ok(Change::Plain(object.clone()))
     })
+    .await
 }
 
 /// Changes an object with a function of its current state. Calls the function again if the object changes meanwhile.
 ///
 /// # Errors
 /// 404, 409, 422, and the errors of the function.
-pub(crate) fn update(
+pub(crate) async fn update(
     core: &Core,
     target: &Target,
     name: &str,
@@ -132,7 +135,7 @@ pub(crate) fn update(
             .store
             .get(&resource, &key)
             .ok_or_else(|| target.not_found(name))?;
-        let current = target.read(&entry.object);
+        let current = convert::read(core, target, &entry.object).await?;
         let (mut new, owned, decoded) = match change(&current)? {
             Change::Plain(new) => (new, false, None),
             Change::Owned(new) => (new, true, Some(Vec::new())),
@@ -149,46 +152,51 @@ pub(crate) fn update(
                 ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
             })?;
         }
-        let now = core.clock.timestamp();
-        let prepared = prepare(
+        let write = Write {
+            core,
             target,
             name,
             subresource,
-            (&current, new),
-            &now,
-            &mut warnings,
-        );
-        let mut new = prepared.map_err(|error| error.warned(&warnings))?;
-        warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
-        if !owned {
-            new = ownership::record(core, target, subresource, options, Some(&current), new);
-        }
+            options,
+            current: &current,
+        };
+        let finished = write.finish(new, owned, &mut warnings).await;
+        let new = finished.map_err(|error| error.warned(&warnings))?;
         let written = |object: Value| Written {
             object,
             created: false,
             warnings: warnings.clone(),
         };
-        let forbidden =
-            |why: String| ApiError::forbidden(&target.resource(), name, &why).warned(&warnings);
-        admission::check(core, target, subresource, Some(&current), &new).map_err(forbidden)?;
-        let write = admission::Attempt {
-            target,
-            subresource,
-            old: Some(&current),
-            new: &new,
-            dry_run: options.dry_run,
-        };
-        let charge = admission::charge(core, &write).map_err(forbidden)?;
-        if is_stored(target, &entry, &new) && !is_finished(target, &new) {
-            return Ok(written(current));
-        }
-        if options.dry_run {
-            return Ok(written(new));
-        }
-        match commit(core, target, name, &entry, new) {
-            Ok(entry) => {
+        let finished = is_finished(target, &new);
+        let result = options.dry_run.then(|| new.clone());
+        let stored = convert::stored(core, target, new).await?;
+        let committed = {
+            let attempt = admission::Attempt {
+                target,
+                subresource,
+                old: Some(&current),
+                new: &stored,
+                dry_run: options.dry_run,
+            };
+            let charge = admission::charge(core, &attempt).map_err(|why| {
+                ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
+            })?;
+            if is_stored(target, &entry, &stored) && !finished {
+                return Ok(written(current));
+            }
+            if let Some(new) = result {
+                return Ok(written(new));
+            }
+            let committed = commit(core, target, name, &entry, stored);
+            if committed.is_ok() {
                 charge.keep();
-                return Ok(written(target.read(&entry.object)));
+            }
+            committed
+        };
+        match committed {
+            Ok(entry) => {
+                let object = convert::read(core, target, &entry.object).await?;
+                return Ok(written(object));
             }
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),
@@ -197,7 +205,7 @@ pub(crate) fn update(
     }
 }
 
-/// Writes a new state, or removes the object if nothing holds its deletion back any more.
+/// Writes a new state in its stored version, or removes the object if nothing holds its deletion back any more.
 pub(super) fn commit(
     core: &Core,
     target: &Target,
@@ -206,15 +214,14 @@ pub(super) fn commit(
     new: Value,
 ) -> Result<Entry, CommitError> {
     let finished = is_finished(target, &new);
-    let new = target.store(new);
     core.store.commit(Commit {
         resource: &target.storage(),
         key: &target.key(name),
         expected: Some(entry.version),
         write: if finished {
-            Write::Remove(new)
+            store::Write::Remove(new)
         } else {
-            Write::Put(new)
+            store::Write::Put(new)
         },
         namespace: None,
     })
@@ -222,8 +229,12 @@ pub(super) fn commit(
 
 /// Whether the object is already stored in this state. A default that only the read adds, such as one of a new schema,
 /// does not count.
-fn is_stored(target: &Target, entry: &Entry, new: &Value) -> bool {
-    let mut new = target.store(new.clone());
+fn is_stored(target: &Target, entry: &Entry, stored: &Value) -> bool {
+    let same_version = entry.object.get("apiVersion") == stored.get("apiVersion");
+    if same_version || target.kind.converter.is_some() {
+        return meta::same(&entry.object, stored);
+    }
+    let mut new = stored.clone();
     meta::copy_field(&mut new, &entry.object, "apiVersion");
     meta::same(&entry.object, &new)
 }
@@ -268,6 +279,115 @@ fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result
     Err(ApiError::conflict(&target.resource(), name, &why))
 }
 
+/// A change of an object that is being made.
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    core: &'a Core,
+    target: &'a Target,
+    name: &'a str,
+    subresource: &'a str,
+    options: &'a WriteOptions,
+    current: &'a Value,
+}
+
+impl Write<'_> {
+    /// Makes the state to store from the one that a request asks for.
+    async fn finish(
+        self,
+        new: Value,
+        owned: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, ApiError> {
+        let Self {
+            core,
+            target,
+            name,
+            subresource,
+            options,
+            current,
+        } = self;
+        let now = core.clock.timestamp();
+        let mut new = prepare(target, name, subresource, (current, new), &now)?;
+        let mut changed = None;
+        if options.admitted && admission::mutates(core) {
+            // Those who change the object see the owners of its fields. What they change has none.
+            let seen = self.record(new.clone(), owned);
+            changed = self.mutate(seen, warnings).await?;
+        }
+        let is_owned = owned || changed.is_some();
+        if let Some(changed) = changed {
+            new = prepare(target, name, subresource, (current, changed), &now)?;
+        }
+        check(target, name, subresource, (current, &mut new), warnings)?;
+        let new = self.record(new, is_owned);
+        admission::check(core, target, subresource, Some(current), &new)
+            .map_err(|why| ApiError::forbidden(&target.resource(), name, &why))?;
+        if options.admitted && admission::validates(core) {
+            let attributes = self.attributes();
+            let seen = scale::shown(target, subresource, &new)?;
+            let old = scale::shown(target, subresource, current)?;
+            admission::validate(core, &attributes, Some(&seen), Some(&old), warnings).await?;
+        }
+        Ok(new)
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        Attributes::of_write(
+            self.target,
+            self.subresource,
+            Operation::Update,
+            self.name,
+            self.options,
+        )
+    }
+
+    fn record(&self, new: Value, owned: bool) -> Value {
+        match owned {
+            true => new,
+            false => ownership::record(
+                self.core,
+                self.target,
+                self.subresource,
+                self.options,
+                Some(self.current),
+                new,
+            ),
+        }
+    }
+
+    /// The object as others change it.
+    async fn mutate(
+        &self,
+        mut new: Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Value>, ApiError> {
+        let (core, target, current) = (self.core, self.target, self.current);
+        meta::copy(&mut new, current, "generation");
+        let seen = scale::shown(target, self.subresource, &new)?;
+        let old = scale::shown(target, self.subresource, current)?;
+        let in_tree = |object: &mut Value| match self.subresource {
+            "" => admission::admit_change(core, target, current, object)
+                .map_err(|why| ApiError::forbidden(&target.resource(), self.name, &why)),
+            _ => Ok(()),
+        };
+        let attributes = self.attributes();
+        let changed = admission::mutate(
+            core,
+            &attributes,
+            Some(seen),
+            Some(&old),
+            &in_tree,
+            warnings,
+        )
+        .await?;
+        let Some(changed) = changed else {
+            return Ok(None);
+        };
+        same_version(target, self.name, current, &changed)?;
+        scale::taken(target, self.subresource, new, changed).map(Some)
+    }
+}
+
 /// Makes the state to store from the current state and the one that a request asks for.
 fn prepare(
     target: &Target,
@@ -275,7 +395,6 @@ fn prepare(
     subresource: &str,
     (current, mut new): (&Value, Value),
     now: &str,
-    warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let kind = &target.kind;
     let mistaken: Vec<Cause> = ["kind", "apiVersion"]
@@ -323,16 +442,26 @@ fn prepare(
         let generation = meta::generation(current).unwrap_or(0) + 1;
         meta::set(&mut new, "generation", generation);
     }
-    let defines = definitions::is_definition(kind) && subresource.is_empty();
-    if defines {
-        definitions::check_supported(&new)?;
+    if definitions::is_definition(kind) && subresource.is_empty() {
         definitions::remember_storage(&mut new);
     }
-    builtin::complete_object(kind, &mut new, Some(current));
-    let causes = validate::object(kind, subresource, &new, Some(current), warnings);
-    if causes.is_empty() {
-        Ok(new)
-    } else {
-        Err(ApiError::invalid(kind, name, causes))
+    Ok(new)
+}
+
+/// Validates a prepared state.
+fn check(
+    target: &Target,
+    name: &str,
+    subresource: &str,
+    (current, new): (&Value, &mut Value),
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    builtin::complete_object(kind, new, Some(current));
+    let causes = validate::object(kind, subresource, new, Some(current), warnings);
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind, name, causes));
     }
+    warnings.extend(validate::warnings(kind, new, Some(current)));
+    Ok(())
 }

@@ -209,6 +209,14 @@ fn new_finalizers(object: &Value, old: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// The errors in the labels and annotations of an object.
+pub(super) fn labels_and_annotations(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    labels(object, &mut causes);
+    annotations(object, &mut causes);
+    causes
+}
+
 fn labels(object: &Value, causes: &mut Vec<Cause>) {
     let labels = object
         .pointer("/metadata/labels")

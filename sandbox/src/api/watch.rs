@@ -45,6 +45,25 @@ pub(crate) enum Event {
     Error(ApiError),
 }
 
+impl Event {
+    /// The object, as stored.
+    pub(super) fn object(&self) -> Option<&Arc<Encoded>> {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => Some(object),
+            Self::Bookmark { .. } | Self::Error(_) => None,
+        }
+    }
+
+    /// Replaces the object, if there is one.
+    pub(super) fn set_object(&mut self, new: impl FnOnce() -> Option<Arc<Encoded>>) {
+        if let Self::Added(object) | Self::Modified(object) | Self::Deleted(object) = self
+            && let Some(new) = new()
+        {
+            *object = new;
+        }
+    }
+}
+
 /// A running watch.
 pub(crate) struct Watch {
     target: Target,

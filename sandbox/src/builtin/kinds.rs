@@ -40,6 +40,7 @@ fn kind(resource: &'static Resource) -> ServedKind {
         ),
         storage: resource.storage_version_hash.is_some()
             && shared_storage(&resource.group, &resource.version, &resource.plural).is_none(),
+        converter: None,
         origin: Origin::BuiltIn,
     }
 }

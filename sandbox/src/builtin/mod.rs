@@ -35,7 +35,9 @@ pub(crate) use defaults::{complete_object, default_object, qos_class, shown_obje
 pub use kinds::kinds;
 pub(crate) use kinds::mistyped;
 pub use schema::{schema, schema_json};
-pub(crate) use validate::{ip_address_name, selects, validate_object, validate_status, warnings};
+pub(crate) use validate::{
+    ip_address_name, selects, validate_object, validate_status, warnings, webhook_client,
+};
 pub(crate) use written::blank_object;
 
 use crate::registry::ServedKind;

@@ -1,21 +1,11 @@
 use serde_json::{Value, json};
 
 use super::{conditions, flag, items, selectable_fields, text};
-use crate::error::{ApiError, Cause};
+use crate::builtin::webhook_client;
+use crate::error::Cause;
 use crate::schema::Schema;
 use crate::table::JsonPath;
 use crate::{meta, names};
-
-/// # Errors
-/// 501 if the definition uses a part of CustomResourceDefinitions that the sandbox does not support.
-pub(crate) fn check_supported(definition: &Value) -> Result<(), ApiError> {
-    if text(definition, "/spec/conversion/strategy") == "Webhook" {
-        return Err(ApiError::not_implemented(
-            "conversion of custom resources by webhook",
-        ));
-    }
-    Ok(())
-}
 
 /// The errors in a definition that is created or replaces `old`.
 pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
@@ -55,6 +45,7 @@ pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     }
     check_names(definition, &mut causes);
     check_versions(definition, &mut causes);
+    check_conversion(definition, &mut causes);
     check_stored(definition, &mut causes);
     if let Some(old) = old {
         check_update(definition, old, &mut causes);
@@ -230,6 +221,74 @@ fn shown(versions: &[Value]) -> Value {
         })
     });
     shown.collect()
+}
+
+/// The versions of ConversionReview that the server sends.
+const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
+
+/// Errors name the fields of the server's internal type.
+fn check_conversion(definition: &Value, causes: &mut Vec<Cause>) {
+    const CLIENT: &str = "spec.conversion.webhookClientConfig";
+    const VERSIONS: &str = "spec.conversion.conversionReviewVersions";
+    let strategy = text(definition, "/spec/conversion/strategy");
+    let webhook = definition.pointer("/spec/conversion/webhook");
+    let client = webhook.and_then(|webhook| webhook.get("clientConfig"));
+    let versions = items(
+        definition,
+        "/spec/conversion/webhook/conversionReviewVersions",
+    );
+    if strategy != "Webhook" {
+        if !matches!(strategy, "" | "None") {
+            let known = ["None", "Webhook"];
+            causes.push(Cause::not_supported(
+                "spec.conversion.strategy",
+                strategy,
+                &known,
+            ));
+        }
+        let detail = "should not be set when strategy is not set to Webhook";
+        if client.is_some() {
+            causes.push(Cause::forbidden(CLIENT, detail));
+        }
+        if !versions.is_empty() {
+            causes.push(Cause::forbidden(VERSIONS, detail));
+        }
+        return;
+    }
+    match client {
+        None => causes.push(Cause::required(
+            CLIENT,
+            "required when strategy is set to Webhook",
+        )),
+        Some(client) => {
+            let mut found = Vec::new();
+            webhook_client(client, CLIENT, &mut found);
+            causes.extend(found.into_iter().map(Cause::from));
+        }
+    }
+    if versions.is_empty() {
+        return causes.push(Cause::required(VERSIONS, ""));
+    }
+    let mut seen: Vec<&Value> = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let field = format!("{VERSIONS}[{index}]");
+        if seen.contains(&version) {
+            causes.push(Cause::invalid(field, version, "duplicate version"));
+            continue;
+        }
+        seen.push(version);
+        for detail in names::dns_1035_label(version.as_str().unwrap_or_default()) {
+            causes.push(Cause::invalid(field.clone(), version, &detail));
+        }
+    }
+    if !versions
+        .iter()
+        .any(|version| REVIEWS.iter().any(|known| version == known))
+    {
+        let detail = format!("must include at least one of {}", REVIEWS.join(", "));
+        let shown = Value::from(versions);
+        causes.push(Cause::invalid(VERSIONS, &shown, &detail));
+    }
 }
 
 fn check_stored(definition: &Value, causes: &mut Vec<Cause>) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{flag, items, selectable_fields, text};
 use crate::meta;
-use crate::registry::{Column, Origin, ScalePaths, SchemaSource, ServedKind};
+use crate::registry::{Column, Converter, Origin, ScalePaths, SchemaSource, ServedKind};
 use crate::schema::Schema;
 
 /// The kinds of a definition: one for each served version. Exactly one of them counts as stored, for the parts of the
@@ -68,8 +68,26 @@ fn kind(definition: &Value, version: &Value, storage: bool) -> ServedKind {
         selectable_fields: selectable_fields::names(version),
         schema: SchemaSource::ready(schema),
         storage,
+        converter: converter(definition).map(Arc::new),
         origin: Origin::Custom,
     }
+}
+
+/// The webhook of a definition that converts its objects.
+fn converter(definition: &Value) -> Option<Converter> {
+    if text(definition, "/spec/conversion/strategy") != "Webhook" {
+        return None;
+    }
+    let mut versions = items(definition, "/spec/versions").iter();
+    let stored = versions.find(|version| flag(version, "/storage"))?;
+    Some(Converter {
+        webhook: definition.pointer("/spec/conversion/webhook")?.clone(),
+        stored_in: format!(
+            "{}/{}",
+            text(definition, "/spec/group"),
+            text(stored, "/name")
+        ),
+    })
 }
 
 fn scale(scale: &Value) -> ScalePaths {

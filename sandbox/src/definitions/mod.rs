@@ -18,7 +18,7 @@ mod definition;
 mod kinds;
 mod selectable_fields;
 
-pub(crate) use check::{check, check_supported};
+pub(crate) use check::check;
 pub(crate) use definition::{
     defined_resource, definitions, is_definition, items, remember_storage, text,
 };

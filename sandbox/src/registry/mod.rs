@@ -19,4 +19,4 @@ mod served_kind;
 pub(crate) use group_resource::GroupResource;
 pub(crate) use registry::Registry;
 pub(crate) use schema_source::SchemaSource;
-pub(crate) use served_kind::{Column, Origin, ScalePaths, ServedKind};
+pub(crate) use served_kind::{Column, Converter, Origin, ScalePaths, ServedKind};

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use super::{GroupResource, SchemaSource};
 use crate::schema::Schema;
 
@@ -38,8 +42,19 @@ pub struct ServedKind {
     pub schema: SchemaSource,
     /// Whether objects are stored in this version. Exactly one version of a kind is stored.
     pub storage: bool,
+    /// The webhook that converts its objects between versions, if its definition names one.
+    pub converter: Option<Arc<Converter>>,
     /// The origin of the kind.
     pub origin: Origin,
+}
+
+/// How a webhook converts custom resources.
+#[derive(Clone, Debug)]
+pub struct Converter {
+    /// The `webhook` of the definition's conversion.
+    pub webhook: Value,
+    /// The `apiVersion` in which objects are stored.
+    pub stored_in: String,
 }
 
 /// The origin of a kind.

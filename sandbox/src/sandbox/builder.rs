@@ -42,6 +42,7 @@ pub struct Builder {
     requests: usize,
     audit: Option<AuditLog>,
     data: Option<PathBuf>,
+    services: Vec<(String, String)>,
 }
 
 /// The reason why a sandbox cannot start.
@@ -67,6 +68,9 @@ pub enum BuildError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An address of [`Builder::service_address`] is malformed.
+    #[error("cannot use the address of a service: {0}")]
+    ServiceAddress(String),
     /// The first objects of a cluster could not be created: a bug in the sandbox.
     #[error("cannot create the first objects of a sandbox (a bug in the sandbox): {0}")]
     Start(String),
@@ -88,6 +92,7 @@ impl Default for Builder {
             requests: 16_384,
             audit: None,
             data: None,
+            services: Vec::new(),
         }
     }
 }
@@ -188,6 +193,7 @@ impl Builder {
     /// | `POST /sandbox/snapshots/NAME/restore` | | restores it |
     /// | `POST /sandbox/snapshots/NAME/rewind` | | restores it with its resource versions, as [`Sandbox::rewind`] does |
     /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
+    /// | `POST /sandbox/services` | `{"service": "default/web", "address": "127.0.0.1:9443"}` | tells where a [Service](Self::service_address) is |
     ///
     /// The keys of `match` are the methods of [`RequestMatcher`](crate::RequestMatcher). An answer may have `reason`, `message` and
     /// `retryAfterSeconds`. No fault concerns these paths, and they are not recorded.
@@ -230,6 +236,18 @@ impl Builder {
         self
     }
 
+    /// Tells where a Service is at which a webhook listens: `service` is `namespace/name`, and `address` is `host:port`. Without it the server takes
+    /// a ready address of the Service's EndpointSlices, which for simulated Pods leads nowhere. The certificate must be for `name.namespace.svc`, as
+    /// on a real server.
+    pub fn service_address(
+        mut self,
+        service: impl Into<String>,
+        address: impl Into<String>,
+    ) -> Self {
+        self.services.push((service.into(), address.into()));
+        self
+    }
+
     /// Starts the sandbox on the current runtime.
     ///
     /// # Errors
@@ -237,6 +255,7 @@ impl Builder {
     /// - [`BuildError::Epoch`] if the start time is not representable.
     /// - [`BuildError::Randomness`] if the system provides no randomness.
     /// - [`BuildError::Data`] if the data folder cannot be used.
+    /// - [`BuildError::ServiceAddress`] if the address of a service is malformed.
     /// - [`BuildError::Start`] if the first objects cannot be created, which is a bug in the sandbox.
     pub fn build(self) -> Result<Sandbox, BuildError> {
         tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
@@ -300,6 +319,10 @@ impl Builder {
         );
         if is_deep {
             core.stack.enlarge();
+        }
+        for (service, address) in &self.services {
+            let set = core.calls.set_address(service, address);
+            set.map_err(BuildError::ServiceAddress)?;
         }
         let start = |error: ApiError| BuildError::Start(error.to_string());
         first_objects::create_namespaces(&core).map_err(start)?;

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Request, Response};
 use tokio::io::DuplexStream;
 use tokio_util::sync::DropGuard;
 
@@ -13,6 +15,7 @@ use super::first_objects;
 use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
+use crate::calls::Handler;
 use crate::controllers::quotas::quotas;
 use crate::controllers::simulator::Simulator;
 use crate::core::Core;
@@ -150,6 +153,38 @@ impl Sandbox {
              certificate-authority-data: {ca}\nusers:\n- name: sandbox\n  user:\n    token: {token}\ncontexts:\n- name: sandbox\n  \
              context:\n    cluster: sandbox\n    user: sandbox\n    namespace: default\n"
         )
+    }
+
+    /// Lets a handler in Rust stand for a webhook that the server calls: for admission or for the conversion of custom resources.
+    ///
+    /// `of` is a Service, `namespace/name`, or a URL without its path, `https://host:port`. The handler gets each request that the server would send
+    /// there. Nothing leaves the process, so it works on a paused clock, and certificates are not verified. It replaces an earlier handler or address.
+    ///
+    /// ```
+    /// use hyper::body::Bytes;
+    /// use serde_json::{Value, json};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = pilothouse_sandbox::Sandbox::builder().build()?;
+    /// sandbox.webhook("default/rules", |request: hyper::Request<Bytes>| async move {
+    ///     let review: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+    ///     let answer = json!({
+    ///         "apiVersion": "admission.k8s.io/v1",
+    ///         "kind": "AdmissionReview",
+    ///         "response": {"uid": review["request"]["uid"], "allowed": true},
+    ///     });
+    ///     hyper::Response::new(answer.to_string().into())
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn webhook<F, R>(&self, of: &str, handler: F)
+    where
+        F: Fn(Request<Bytes>) -> R + Send + Sync + 'static,
+        R: Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        self.core.calls.handle(of, Handler::new(handler));
     }
 
     /// The interface to inject faults.

@@ -52,7 +52,10 @@ mod structural;
 mod tests;
 mod validate;
 
-pub(crate) use cel::compile_expression;
+pub(crate) use cel::{
+    Authorize, CelValue, Declarations, Expression, Question, Returns, authorizer,
+    compile_expression, qualified, to_cel,
+};
 pub(crate) use error::{FieldError, FieldErrorKind};
 pub use node::Schema;
 pub(crate) use set::SchemaSet;

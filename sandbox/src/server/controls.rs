@@ -133,6 +133,14 @@ struct Partition {
     matcher: RequestMatcher,
 }
 
+/// The body of `POST /sandbox/services`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServiceAddress {
+    service: String,
+    address: String,
+}
+
 /// Answers a request for a control.
 ///
 /// # Errors
@@ -217,6 +225,12 @@ where
                 .map(|_| json!({}))
                 .ok_or_else(|| no_snapshot(name))?
         }
+        ("POST", ["services"]) => {
+            let ServiceAddress { service, address } = read(&body)?;
+            let set = core.calls.set_address(&service, &address);
+            set.map_err(ApiError::bad_request)?;
+            json!({})
+        }
         ("POST", ["snapshots", name, "restore"]) => {
             let snapshots = core.snapshots.lock();
             let saved = snapshots.get(&number(name)?);
@@ -233,7 +247,7 @@ where
             _,
             [
                 "requests" | "faults" | "figures" | "partitions" | "watches" | "caches" | "clock"
-                | "compact" | "snapshots",
+                | "compact" | "snapshots" | "services",
             ]
             | ["snapshots", _]
             | ["snapshots", _, "restore" | "rewind"],

@@ -1,6 +1,6 @@
 //! The options of a request: from its query, and for deletions from its body.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::body;
 use super::query::Query;
@@ -206,7 +206,25 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         dry_run: dry_run(request, query.all("dryRun"))?,
         validation,
         duplicates: Vec::new(),
+        given: given(query),
+        admitted: true,
     })
+}
+
+/// The options of a write that its query contains, as an object.
+fn given(query: &Query) -> Map<String, Value> {
+    let mut given = Map::new();
+    for name in ["fieldManager", "fieldValidation"] {
+        let value = query.get(name);
+        if !value.is_empty() {
+            given.insert(name.into(), value.into());
+        }
+    }
+    let dry_run: Vec<&str> = query.all("dryRun").filter(|one| !one.is_empty()).collect();
+    if !dry_run.is_empty() {
+        given.insert("dryRun".into(), dry_run.into());
+    }
+    given
 }
 
 /// The field manager of a write: the request's `fieldManager`, or the program in its user agent.
@@ -264,6 +282,8 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
             uid: None,
             resource_version: None,
             dry_run: dry_run(request, query.all("dryRun"))?,
+            user: request.user.clone(),
+            admitted: true,
         });
     }
     let options = body::decode(
@@ -319,6 +339,8 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
         uid: text("/preconditions/uid").map(String::from),
         resource_version: text("/preconditions/resourceVersion").map(String::from),
         dry_run: dry_run(request, dry_runs.chain(query.all("dryRun")))?,
+        user: request.user.clone(),
+        admitted: true,
     })
 }
 

@@ -15,7 +15,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// Carries out a PATCH in any of the four formats.
-pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError> {
+pub(super) async fn patch(core: &Core, request: &Request) -> Result<Written, ApiError> {
     let media = body::media_type(&request.record.content_type);
     let custom = request.target.kind.is_custom();
     match media.as_str() {
@@ -27,7 +27,7 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
     let options = options::write(request)?;
     check_options(request, &media)?;
     if media == APPLY {
-        return apply(core, request, &options);
+        return apply(core, request, &options).await;
     }
     let document = match media.as_str() {
         // A real server reads this format without looking for a kind in it.
@@ -59,7 +59,8 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
                 change(&mut scale)?;
                 Ok(scale)
             },
-        );
+        )
+        .await;
     }
     api::patch(
         core,
@@ -70,6 +71,7 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
         shown,
         change,
     )
+    .await
 }
 
 fn check_options(request: &Request, media: &str) -> Result<(), ApiError> {
@@ -97,7 +99,11 @@ fn check_options(request: &Request, media: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn apply(core: &Core, request: &Request, options: &WriteOptions) -> Result<Written, ApiError> {
+async fn apply(
+    core: &Core,
+    request: &Request,
+    options: &WriteOptions,
+) -> Result<Written, ApiError> {
     let configuration = body::yaml(&request.body)?;
     if request.subresource == "scale" {
         return api::apply_scale(
@@ -106,7 +112,8 @@ fn apply(core: &Core, request: &Request, options: &WriteOptions) -> Result<Writt
             &request.name,
             &configuration,
             options,
-        );
+        )
+        .await;
     }
     let Request {
         target,
@@ -114,7 +121,7 @@ fn apply(core: &Core, request: &Request, options: &WriteOptions) -> Result<Writt
         subresource,
         ..
     } = request;
-    api::apply(core, target, name, subresource, configuration, options)
+    api::apply(core, target, name, subresource, configuration, options).await
 }
 
 fn change(

@@ -45,7 +45,8 @@ where
         return Ok(respond::no_such_path());
     }
     if pods::serves(&target.kind, &route) {
-        return pods::handle(core, target, route, incoming.query, incoming.upgrade).await;
+        let Incoming { query, upgrade, .. } = incoming;
+        return pods::handle(core, target, route, &user, query, upgrade).await;
     }
     check(&target, &route)?;
     let (form, encoding) = negotiate(&incoming.accept, &offer(core, &target, &route))?;
@@ -69,9 +70,9 @@ where
         "watch" => read::watch(core, request).await,
         // A few copies of copies make a value that is deeper than the request.
         "patch" if body::media_type(&request.record.content_type) == patch::JSON => {
-            stack::large(|| write::handle(core, &request))
+            stack::Large::new(write::handle(core, &request)).await
         }
-        _ => write::handle(core, &request),
+        _ => write::handle(core, &request).await,
     };
     let answer = match deprecated {
         Some(text) => answer

@@ -80,9 +80,7 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    for warning in error.warnings() {
-        warn(&mut response, warning);
-    }
+    warn_all(&mut response, error.warnings());
     response
 }
 
@@ -111,6 +109,15 @@ pub(super) fn stream(
     let frames = futures_util::StreamExt::map(chunks, |chunk| chunk.map(Frame::data));
     *response.body_mut() = BodyExt::boxed_unsync(StreamBody::new(frames));
     response
+}
+
+/// Adds a `Warning` header for each text, once.
+pub(super) fn warn_all(response: &mut Response<Body>, texts: &[String]) {
+    for (index, text) in texts.iter().enumerate() {
+        if !texts.iter().take(index).any(|earlier| earlier == text) {
+            warn(response, text);
+        }
+    }
 }
 
 /// Adds a `Warning` header.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::negotiate::Form;
 use super::render;
-use crate::api::{Event, Watch};
+use crate::api::{Event, Watch, convert_events};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::fault::{End, Registration, RequestMatcher};
@@ -101,6 +101,7 @@ impl RunningWatch {
             let until = core.faults.cache(&self.request);
             let events = self.watch.take(MAX_CHUNK, until)?;
             if !events.is_empty() {
+                let events = convert_events(&core, self.watch.target(), events).await;
                 return Some(Ok(self.write(events)));
             }
             // Every branch only waits, so losing one loses nothing.
@@ -125,6 +126,7 @@ impl RunningWatch {
                     if events.is_empty() {
                         events.push(Event::Bookmark { version: self.watch.version(), initial_end: false });
                     }
+                    let events = convert_events(&core, self.watch.target(), events).await;
                     return Some(Ok(self.write(events)));
                 }
                 () = sleep_until(self.deadline) => return None,

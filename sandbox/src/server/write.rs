@@ -7,7 +7,7 @@ use super::negotiate::Form;
 use super::request::Request;
 use super::respond::{self, Body, DryRun};
 use super::{body, options, patch, render};
-use crate::api::{self, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
+use crate::api::{self, Answered, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
@@ -15,34 +15,34 @@ use crate::registry::ServedKind;
 use crate::store::Encoded;
 
 /// Answers the verbs that change something.
-pub(super) fn handle(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
+pub(super) async fn handle(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     match request.verb {
         "create" if !request.subresource.is_empty() => {
-            let answer = create_subresource(core, request)?;
-            Ok(respond::json(201, &answer, request.query.flag("pretty")))
+            let answered = create_subresource(core, request).await?;
+            Ok(answer(request, &answered))
         }
         "create" if is_binding(&request.target.kind) => {
-            let answer = create_binding(core, request)?;
-            Ok(respond::json(201, &answer, request.query.flag("pretty")))
+            let answered = create_binding(core, request).await?;
+            Ok(answer(request, &answered))
         }
         "create" => {
             let (object, options) = decode(core, request)?;
-            let written = api::create(core, &request.target, object, &options, false)?;
+            let written = api::create(core, &request.target, object, &options, false).await?;
             respond(core, request, written)
         }
-        "update" => respond(core, request, update(core, request)?),
-        "patch" => respond(core, request, patch::patch(core, request)?),
-        "delete" | "deletecollection" => delete(core, request),
+        "update" => respond(core, request, update(core, request).await?),
+        "patch" => respond(core, request, patch::patch(core, request).await?),
+        "delete" | "deletecollection" => delete(core, request).await,
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
+async fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     let options = options::delete(request)?;
     let warning = strategy::deletion_warning(&request.target.kind, &options);
     let mut response = match request.verb {
-        "delete" => delete_one(core, request, &options),
-        _ => delete_collection(core, request, &options),
+        "delete" => delete_one(core, request, &options).await,
+        _ => delete_collection(core, request, &options).await,
     }
     .map_err(|error| error.warned(warning.map(String::from).as_slice()))?;
     if let Some(warning) = warning {
@@ -55,25 +55,34 @@ fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     Ok(response)
 }
 
-fn delete_one(
+async fn delete_one(
     core: &Core,
     request: &Request,
     options: &DeleteOptions,
 ) -> Result<Response<Body>, ApiError> {
-    let deleted = api::delete(core, &request.target, &request.name, options)?;
+    let mut deleted = api::delete(core, &request.target, &request.name, options).await?;
+    let warnings = std::mem::take(&mut deleted.warnings);
     let answer = render::object(core, request, deleted.answer(&request.target))?;
-    Ok(respond::json(200, &answer, request.query.flag("pretty")))
+    let mut response = respond::json(200, &answer, request.query.flag("pretty"));
+    respond::warn_all(&mut response, &warnings);
+    Ok(response)
 }
 
-fn delete_collection(
+async fn delete_collection(
     core: &Core,
     request: &Request,
     options: &DeleteOptions,
 ) -> Result<Response<Body>, ApiError> {
     let selection = options::selection(request)?;
-    let deleted = api::delete_collection(core, &request.target, &selection, options)?;
-    let encode = |object| Arc::new(Encoded::new(0, &Arc::new(object)));
-    let deleted: Vec<Arc<Encoded>> = deleted.into_iter().map(encode).collect();
+    let deleted = api::delete_collection(core, &request.target, &selection, options).await?;
+    let mut warnings = Vec::new();
+    let deleted: Vec<Arc<Encoded>> = deleted
+        .into_iter()
+        .map(|mut one| {
+            warnings.append(&mut one.warnings);
+            Arc::new(Encoded::new(0, &Arc::new(one.object)))
+        })
+        .collect();
     let metadata = render::list_metadata(request, core.store.version(), "");
     if deleted.is_empty() && request.form == Form::PartialList {
         let none = json!({
@@ -82,7 +91,15 @@ fn delete_collection(
         return Ok(respond::json(200, &none, request.query.flag("pretty")));
     }
     let text = render::items(core, request, Value::Object(metadata), &deleted)?;
-    Ok(respond::bytes(200, "application/json", text))
+    let mut response = respond::bytes(200, "application/json", text);
+    respond::warn_all(&mut response, &warnings);
+    Ok(response)
+}
+
+fn answer(request: &Request, answered: &Answered) -> Response<Body> {
+    let mut response = respond::json(201, &answered.answer, request.query.flag("pretty"));
+    respond::warn_all(&mut response, &answered.warnings);
+    response
 }
 
 /// The object in the body, and the options of the write, which contain the warnings about the body.
@@ -103,7 +120,7 @@ fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiEr
 }
 
 /// Creates a subresource that is not an object itself.
-fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError> {
+async fn create_subresource(core: &Core, request: &Request) -> Result<Answered, ApiError> {
     let (target, name) = (&request.target, request.name.as_str());
     let body = document(request)?;
     let options = options::write(request)?;
@@ -111,10 +128,10 @@ fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError>
         "eviction" => {
             let deletion = body.get("deleteOptions").cloned().unwrap_or_default();
             let deletion = options::deletion(request, &deletion)?;
-            api::evict(core, target, name, &body, &options, deletion)
+            api::evict(core, target, name, body, &options, deletion).await
         }
-        "binding" => api::bind(core, target, name, &body, &options),
-        "token" => api::issue(core, target, name, &body, &options),
+        "binding" => api::bind(core, target, name, body, &options).await,
+        "token" => api::issue(core, target, name, body, &options).await,
         _ => Err(ApiError::method_not_allowed()),
     }
 }
@@ -124,7 +141,7 @@ fn is_binding(kind: &ServedKind) -> bool {
 }
 
 /// Binds the Pod that has the name of the Binding.
-fn create_binding(core: &Core, request: &Request) -> Result<Value, ApiError> {
+async fn create_binding(core: &Core, request: &Request) -> Result<Answered, ApiError> {
     let body = document(request)?;
     let options = options::write(request)?;
     let registry = core.registry();
@@ -132,7 +149,8 @@ fn create_binding(core: &Core, request: &Request) -> Result<Value, ApiError> {
         .storage("", "pods")
         .ok_or_else(ApiError::no_such_resource)?;
     let target = Target::new(pods, request.target.namespace.as_deref());
-    api::bind(core, &target, meta::name(&body), &body, &options)
+    let name = meta::name(&body).to_owned();
+    api::bind(core, &target, &name, body, &options).await
 }
 
 /// The decoded body of any kind.
@@ -141,14 +159,15 @@ fn document(request: &Request) -> Result<Value, ApiError> {
     body::decode(&media, &request.body)
 }
 
-fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
+async fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
     if request.subresource == "scale" {
         let options = options::write(request)?;
         let scale = document(request)?;
         api::named(&request.target, &scale, &request.name)?;
         return api::write_scale(core, &request.target, &request.name, &options, |_| {
             Ok(scale.clone())
-        });
+        })
+        .await;
     }
     let (object, options) = decode(core, request)?;
     let replace = Replace {
@@ -156,7 +175,7 @@ fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
         subresource: &request.subresource,
         object,
     };
-    api::replace(core, &request.target, replace, &options)
+    api::replace(core, &request.target, replace, &options).await
 }
 
 fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<Body>, ApiError> {
@@ -167,8 +186,6 @@ fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<
         render::object(core, request, written.object)?
     };
     let mut response = respond::json(code, &object, request.query.flag("pretty"));
-    for warning in &written.warnings {
-        respond::warn(&mut response, warning);
-    }
+    respond::warn_all(&mut response, &written.warnings);
     Ok(response)
 }

@@ -21,4 +21,5 @@ mod refusals;
 mod reviews;
 mod snapshots;
 mod watches;
+mod webhooks;
 mod writes;

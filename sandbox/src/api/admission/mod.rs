@@ -12,27 +12,44 @@
 //! | `protection.rs` | StorageObjectInUseProtection | gives claims, volumes and attribute classes the finalizer that protects them |
 //! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
+//! | `policies/` | ValidatingAdmissionPolicy | evaluates policies |
+//! | `webhooks/` | MutatingAdmissionWebhook, ValidatingAdmissionWebhook | asks webhooks |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
 //! | `resources.rs` | | what Pods and containers ask for |
+//!
+//! `attributes.rs` describes a request to webhooks and policies, `rules.rs` says which of them match it, `expressions/` evaluates their expressions.
 
+mod attributes;
+mod expressions;
 mod limit_range;
+mod policies;
 mod priority;
 mod protection;
 mod quota;
 mod resources;
+mod rules;
 mod runtime_class;
 mod service_account;
 mod storage_class;
 #[cfg(test)]
 mod tests;
 mod tolerations;
+mod webhooks;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Target;
+use super::convert;
+use super::decode::decode;
+use super::{FieldValidation, Target, WriteOptions};
+use crate::builtin;
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::meta;
+use crate::registry::{GroupResource, ServedKind};
 
+pub(crate) use attributes::{Attributes, Operation};
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
@@ -107,4 +124,146 @@ pub(super) fn check(
         }
         _ => Ok(()),
     }
+}
+/// The kinds of configurations by which others admit requests.
+const MUTATING: [&str; 1] = ["mutatingwebhookconfigurations"];
+const VALIDATING: [&str; 2] = [
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+];
+
+fn has_any(core: &Core, plurals: &[&str]) -> bool {
+    plurals.iter().any(|plural| {
+        let resource = GroupResource::new("admissionregistration.k8s.io", *plural);
+        let listed = core.store.list(&resource, None, None, None);
+        matches!(listed, Some(Ok(listed)) if !listed.entries.is_empty())
+    })
+}
+
+/// Whether others admit requests at all.
+pub(super) fn is_on(core: &Core) -> bool {
+    has_any(core, &MUTATING) || has_any(core, &VALIDATING)
+}
+
+/// Whether others may change objects. If not, there is no need to call [`mutate`].
+pub(super) fn mutates(core: &Core) -> bool {
+    has_any(core, &MUTATING)
+}
+
+/// Whether others may refuse requests. If not, there is no need to call [`validate`].
+pub(super) fn validates(core: &Core) -> bool {
+    has_any(core, &VALIDATING)
+}
+
+/// Asks those who may change the object of a request. Returns the changed object. A request to delete has no object. `in_tree` is what the
+/// server itself adds: it runs again after a change, and the others see the result.
+///
+/// # Errors
+/// The reason why the request is refused.
+pub(super) async fn mutate(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    mut object: Option<Value>,
+    old: Option<&Value>,
+    in_tree: &(dyn Fn(&mut Value) -> Result<(), ApiError> + Sync),
+    warnings: &mut Vec<String>,
+) -> Result<Option<Value>, ApiError> {
+    if rules::is_exempt(attributes) {
+        return Ok(None);
+    }
+    let mut round = webhooks::Round::default();
+    if !webhooks::mutate(core, attributes, &mut object, old, &mut round, warnings).await? {
+        return Ok(None);
+    }
+    if let Some(object) = &mut object {
+        in_tree(object)?;
+    }
+    round.second(object.as_ref());
+    webhooks::mutate(core, attributes, &mut object, old, &mut round, warnings).await?;
+    Ok(object)
+}
+
+/// Asks those who may refuse a request.
+///
+/// # Errors
+/// The reason why it is refused.
+pub(super) async fn validate(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    if rules::is_exempt(attributes) {
+        return Ok(());
+    }
+    policies::validate(core, attributes, object, old, warnings).await?;
+    webhooks::validate(core, attributes, object, old, warnings).await
+}
+
+/// Asks all of them about a request whose object is not stored, or that has none: a deletion, a connection, or a subresource with a kind of
+/// its own. Returns the object, which may have been changed.
+///
+/// # Errors
+/// The reason why the request is refused.
+pub(super) async fn admit_request(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    object: Option<Value>,
+    old: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Value>, ApiError> {
+    let changed = mutate(core, attributes, object.clone(), old, &|_| Ok(()), warnings).await?;
+    let object = changed.or(object);
+    validate(core, attributes, object.as_ref(), old, warnings).await?;
+    Ok(object)
+}
+
+/// An object of a request in the version of another kind under which it is served.
+async fn equivalent(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    kind: &Arc<ServedKind>,
+    object: Option<&Value>,
+) -> Result<Option<Value>, ApiError> {
+    let Some(object) = object else {
+        return Ok(None);
+    };
+    let own = &attributes.target.kind;
+    let is_own = own.version == kind.version && own.group == kind.group;
+    if is_own || attributes::own_kind(attributes.subresource).is_some() {
+        return Ok(Some(object.clone()));
+    }
+    let to = Target::new(kind, None);
+    let seen = convert::between(core, attributes.target, &to, object.clone()).await?;
+    Ok(Some(seen))
+}
+
+/// A changed object as the server takes it over: in the version of the request, without unknown fields, with defaults.
+///
+/// # Errors
+/// 500 if its fields have wrong types.
+async fn received(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    kind: &Arc<ServedKind>,
+    object: Value,
+) -> Result<Value, ApiError> {
+    if attributes::own_kind(attributes.subresource).is_some() {
+        return Ok(object);
+    }
+    let target = attributes.target;
+    let seen = Target::new(kind, target.namespace.as_deref());
+    let mut object = object;
+    let options = WriteOptions {
+        validation: FieldValidation::Ignore,
+        ..WriteOptions::default()
+    };
+    decode(&seen, &mut object, &options).map_err(|wrong| ApiError::internal(wrong.text))?;
+    if kind.version != target.kind.version || kind.group != target.kind.group {
+        object = convert::between(core, &seen, target, object).await?;
+    }
+    target.kind.structural().apply_defaults(&mut object);
+    builtin::default_object(&target.kind, &mut object);
+    Ok(object)
 }

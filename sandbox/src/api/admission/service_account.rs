@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::api::handle::now;
 use crate::api::{Target, WriteOptions, create};
 use crate::core::Core;
 use crate::registry::GroupResource;
@@ -78,7 +79,7 @@ pub(crate) fn create_default(core: &Core, namespace: &str) {
         ..WriteOptions::default()
     };
     let target = Target::new(kind, Some(namespace));
-    match create(core, &target, account, &options, false) {
+    match now(create(core, &target, account, &options, false)) {
         Err(error) if error.code != 409 => {
             tracing::debug!(%namespace, %error, "cannot create the default service account");
         }

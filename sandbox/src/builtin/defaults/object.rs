@@ -527,6 +527,12 @@ fn definition(fields: &mut Map<String, Value>) {
         return;
     };
     fill(spec, "conversion", json!({"strategy": "None"}));
+    let conversion = object(spec, "conversion");
+    let webhook = conversion.and_then(|conversion| object(conversion, "webhook"));
+    let client = webhook.and_then(|webhook| object(webhook, "clientConfig"));
+    if let Some(service) = client.and_then(|client| object(client, "service")) {
+        admission::service_port(service);
+    }
     if let Some(names) = object(spec, "names")
         && let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned)
     {

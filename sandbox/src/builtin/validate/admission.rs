@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{at, choice, indexed, list, name, port_number, required, supported, text};
 use super::workload::label_selector;
 use crate::names;
-use crate::schema::{FieldError, compile_expression};
+use crate::schema::{Declarations, Expression, FieldError, Returns};
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -77,12 +77,13 @@ fn one_webhook(webhook: &Value, field: &str, found: &mut Vec<FieldError>) {
         found.push(FieldError::invalid(field, seconds.clone(), detail));
     }
     selectors(webhook, field, found);
-    client(
+    webhook_client(
         at(webhook, "/clientConfig"),
         &format!("{field}.clientConfig"),
         found,
     );
-    conditions(webhook, field, &[], found);
+    let declarations = Declarations::of_request().with_authorizer();
+    conditions(webhook, field, &declarations, found);
 }
 
 fn fully_qualified(value: &str, field: &str, found: &mut Vec<FieldError>) {
@@ -109,7 +110,8 @@ fn selectors(fields: &Value, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
-fn client(client: &Value, field: &str, found: &mut Vec<FieldError>) {
+/// How the server reaches a webhook.
+pub(crate) fn webhook_client(client: &Value, field: &str, found: &mut Vec<FieldError>) {
     let (url, service) = (at(client, "/url"), at(client, "/service"));
     if url.is_null() == service.is_null() {
         let detail = "exactly one of url or service is required";
@@ -258,24 +260,32 @@ fn resources(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
-/// The variables of an expression of a policy or webhook.
-const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
-
-/// Checks that an expression compiles. `more` are the variables of its place.
-fn expression(value: &Value, field: &str, more: &[&str], found: &mut Vec<FieldError>) {
+/// Compiles an expression over these variables. Returns `None` if it is wrong.
+fn expression(
+    value: &Value,
+    field: &str,
+    (declarations, returns): (&Declarations, Returns),
+    found: &mut Vec<FieldError>,
+) -> Option<Expression> {
     let source = value.as_str().unwrap_or_default();
     if source.trim().is_empty() {
-        let detail = "expression is not specified";
+        let last = field.rsplit('.').next().unwrap_or_default();
+        let detail = format!("{last} is not specified");
         found.push(FieldError::required(field, detail));
-        return;
+        return None;
     }
-    let known: Vec<&str> = VARIABLES.iter().chain(more).copied().collect();
-    if let Err(wrong) = compile_expression(source, &known) {
-        found.push(FieldError::invalid(field, source, wrong));
-    }
+    let compiled = Expression::compile(source, declarations, returns);
+    compiled
+        .map_err(|wrong| found.push(FieldError::invalid(field, source, wrong)))
+        .ok()
 }
 
-fn conditions(fields: &Value, field: &str, more: &[&str], found: &mut Vec<FieldError>) {
+fn conditions(
+    fields: &Value,
+    field: &str,
+    declarations: &Declarations,
+    found: &mut Vec<FieldError>,
+) {
     const MOST: usize = 64;
     let path = format!("{field}.matchConditions");
     let all = list(fields, "/matchConditions");
@@ -284,12 +294,10 @@ fn conditions(fields: &Value, field: &str, more: &[&str], found: &mut Vec<FieldE
     }
     let mut known = BTreeSet::new();
     for (field, condition) in indexed(fields, "/matchConditions", &path) {
-        let mut variables = vec!["authorizer"];
-        variables.extend(more);
         expression(
             at(condition, "/expression"),
             &format!("{field}.expression"),
-            &variables,
+            (declarations, Returns::Bool),
             found,
         );
         let label = text(condition, "/name");
@@ -310,10 +318,10 @@ pub(super) fn policy(object: &Value, mutating: bool, found: &mut Vec<FieldError>
     let spec = at(object, "/spec");
     let failure = text(spec, "/failurePolicy");
     supported(failure, "spec.failurePolicy", &FAILURE_POLICIES, found);
-    let mut more = vec!["authorizer", "namespaceObject", "variables"];
+    let mut declarations = Declarations::of_request();
     let kind = at(spec, "/paramKind");
     if !kind.is_null() {
-        more.push("params");
+        declarations = declarations.with_params();
         parameter_kind(kind, found);
     }
     let constraints = at(spec, "/matchConstraints");
@@ -328,13 +336,18 @@ pub(super) fn policy(object: &Value, mutating: bool, found: &mut Vec<FieldError>
             ));
         }
     }
-    let parameters: &[&str] = if kind.is_null() { &[] } else { &["params"] };
-    conditions(spec, "spec", parameters, found);
-    variables(spec, &more, found);
+    let mut with_authorizer = declarations.clone().with_authorizer();
+    conditions(spec, "spec", &with_authorizer, found);
+    declarations = declarations.with_variables();
+    with_authorizer = with_authorizer.with_variables();
+    for (name, compiled) in variables(spec, &with_authorizer, found) {
+        declarations.define(name, compiled.as_ref());
+        with_authorizer.define(name, compiled.as_ref());
+    }
     if mutating {
-        mutations(spec, &more, found);
+        mutations(spec, &with_authorizer, found);
     } else {
-        validations(spec, &more, found);
+        validations(spec, &declarations, &with_authorizer, found);
     }
 }
 
@@ -348,7 +361,14 @@ fn parameter_kind(kind: &Value, found: &mut Vec<FieldError>) {
     required(text(kind, "/kind"), &format!("{field}.kind"), found);
 }
 
-fn variables(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
+/// The variables that a policy defines, each with its expression if that is right.
+fn variables<'a>(
+    spec: &'a Value,
+    declarations: &Declarations,
+    found: &mut Vec<FieldError>,
+) -> Vec<(&'a str, Option<Expression>)> {
+    let mut declarations = declarations.clone();
+    let mut defined = Vec::new();
     let mut known = BTreeSet::new();
     for (field, variable) in indexed(spec, "/variables", "spec.variables") {
         let label = text(variable, "/name");
@@ -369,11 +389,21 @@ fn variables(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
             found.push(FieldError::duplicate(name_field, label.into()));
         }
         let value = at(variable, "/expression");
-        expression(value, &format!("{field}.expression"), more, found);
+        let field = format!("{field}.expression");
+        let compiled = expression(value, &field, (&declarations, Returns::Anything), found);
+        declarations.define(label, compiled.as_ref());
+        defined.push((label, compiled));
     }
+    defined
 }
 
-fn validations(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
+/// Only messages cannot ask about permissions.
+fn validations(
+    spec: &Value,
+    of_messages: &Declarations,
+    declarations: &Declarations,
+    found: &mut Vec<FieldError>,
+) {
     let detail = "validations or auditAnnotations must contain at least one item";
     if list(spec, "/validations").is_empty() && list(spec, "/auditAnnotations").is_empty() {
         for part in ["validations", "auditAnnotations"] {
@@ -383,10 +413,20 @@ fn validations(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
     }
     for (field, validation) in indexed(spec, "/validations", "spec.validations") {
         let value = at(validation, "/expression");
-        expression(value, &format!("{field}.expression"), more, found);
+        let wanted = (declarations, Returns::Bool);
+        expression(value, &format!("{field}.expression"), wanted, found);
         let message = at(validation, "/messageExpression");
-        if message.as_str().is_some_and(|message| !message.is_empty()) {
-            expression(message, &format!("{field}.messageExpression"), more, found);
+        let message_field = format!("{field}.messageExpression");
+        match message.as_str().unwrap_or_default() {
+            "" => {}
+            blank if blank.trim().is_empty() => {
+                let detail = "must be non-empty if specified";
+                found.push(FieldError::invalid(message_field, blank, detail));
+            }
+            _ => {
+                let wanted = (of_messages, Returns::Text);
+                expression(message, &message_field, wanted, found);
+            }
         }
         let reason = text(validation, "/reason");
         // `Unauthorized` is accepted but not advertised.
@@ -408,11 +448,12 @@ fn validations(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
             }
         }
         let value = at(annotation, "/valueExpression");
-        expression(value, &format!("{field}.valueExpression"), more, found);
+        let wanted = (declarations, Returns::TextOrNull);
+        expression(value, &format!("{field}.valueExpression"), wanted, found);
     }
 }
 
-fn mutations(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
+fn mutations(spec: &Value, declarations: &Declarations, found: &mut Vec<FieldError>) {
     if list(spec, "/mutations").is_empty() {
         let detail = "mutations must contain at least one item";
         found.push(FieldError::required("spec.mutations", detail));
@@ -441,7 +482,8 @@ fn mutations(spec: &Value, more: &[&str], found: &mut Vec<FieldError>) {
                     let body = at(body, "/expression");
                     // Constructors of objects and patches are beyond the parser here.
                     if body.as_str().unwrap_or_default().trim().is_empty() {
-                        expression(body, &format!("{field}.expression"), more, found);
+                        let wanted = (declarations, Returns::Anything);
+                        expression(body, &format!("{field}.expression"), wanted, found);
                     }
                 }
                 (false, false) if !kind.is_empty() => {

@@ -42,6 +42,7 @@ mod warnings;
 mod workload;
 
 use super::internal_form::internal_form;
+pub(crate) use admission::webhook_client;
 pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
 pub(crate) use status::validate_status;

@@ -229,7 +229,7 @@ mod tests {
     }
 
     /// Evicts a Pod that runs: one that only starts may always be evicted.
-    fn evict_first(world: &World) -> Result<Value, ApiError> {
+    async fn evict_first(world: &World) -> Result<Value, ApiError> {
         let all = world.pods();
         let ready = |pod: &&Arc<Value>| !meta::is_deleting(pod) && is_true(pod, "Ready");
         let pod = all.iter().find(ready).unwrap();
@@ -238,7 +238,8 @@ mod tests {
         let target = world.handle.target(&pods(), Some("default")).unwrap();
         let eviction = json!({"metadata": {"name": name}});
         let (options, deletion) = (WriteOptions::default(), DeleteOptions::default());
-        evict(core, &target, name, &eviction, &options, deletion)
+        let evicted = evict(core, &target, name, eviction, &options, deletion);
+        evicted.await.map(|evicted| evicted.answer)
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,14 +272,14 @@ mod tests {
         world.create(&deployments(), deployment());
         world.create(&budgets(), budget("maxUnavailable", json!(1)));
         world.pass(5).await;
-        evict_first(&world).unwrap();
-        assert_eq!(evict_first(&world).unwrap_err().code, 429);
+        evict_first(&world).await.unwrap();
+        assert_eq!(evict_first(&world).await.unwrap_err().code, 429);
         world.pass_millis(300).await;
         assert_eq!(counts(&world), [2, 2, 3, 0]);
-        assert_eq!(evict_first(&world).unwrap_err().code, 429);
+        assert_eq!(evict_first(&world).await.unwrap_err().code, 429);
         world.pass(5).await;
         assert_eq!(counts(&world), [3, 2, 3, 1]);
-        evict_first(&world).unwrap();
+        evict_first(&world).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -67,6 +67,9 @@ pub(super) fn create(
     pod: Value,
 ) -> Result<Value, ApiError> {
     let created = handle.create(&pods(), pod);
+    if created.as_ref().is_err_and(ApiError::is_waiting) {
+        return created;
+    }
     let (reason, text) = match &created {
         Ok(pod) => (
             "SuccessfulCreate",
@@ -93,6 +96,7 @@ pub(super) fn delete(handle: &Handle, owner: &Value, component: &str, pod: &Valu
     let (warning, reason, text) = match handle.delete(&pods(), Some(namespace), name, &options) {
         Ok(_) => (false, "SuccessfulDelete", format!("Deleted pod: {name}")),
         Err(error) if error.code == 404 => return true,
+        Err(error) if error.is_waiting() => return false,
         Err(error) => (true, "FailedDelete", format!("Error deleting: {error}")),
     };
     let message = Message {

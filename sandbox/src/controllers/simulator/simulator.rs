@@ -115,6 +115,8 @@ impl Simulator {
         let mut rules = self.handle.core().containers.rules.changes();
         let core = self.handle.core().clone();
         let mut root_ca = core.root_ca.subscribe();
+        let mut ended = core.unfinished.ended();
+        let mut waiting = BTreeSet::new();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
             let clock = &core.clock;
@@ -135,13 +137,22 @@ impl Simulator {
                     self.enqueue_all(&pods());
                 }
                 _ = root_ca.changed() => self.enqueue_all(&namespaces()),
+                // A write that waited for a webhook has ended.
+                _ = ended.changed() => {
+                    for item in std::mem::take(&mut waiting) {
+                        self.enqueue(item);
+                    }
+                }
                 () = wake => self.enqueue_due(),
             }
             while let Some(item) = self.queue.pop_front() {
                 self.queued.remove(&item);
                 match self.reconcile(&item) {
-                    Some(delay) => self.schedule(item, delay),
+                    Some(delay) => self.schedule(item.clone(), delay),
                     None => self.cancel(&item),
+                }
+                if self.handle.take_waits() {
+                    waiting.insert(item);
                 }
                 let events = self.feed.poll();
                 self.handle_events(events);

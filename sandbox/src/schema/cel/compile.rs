@@ -6,7 +6,7 @@ use cel::{Env, IdedExpr, Program, Value};
 
 use super::check::{Checked, check};
 use super::declare::Declared;
-use super::evaluate::{Constants, Evaluation, Outcome, constants};
+use super::evaluate::{Constants, Evaluation, Outcome, Variable, constants};
 use super::types::Type;
 use super::walk::{each, is_deeper};
 use super::{cost, library, names};
@@ -28,10 +28,38 @@ const MAX_DEPTH: usize = 128;
 const MAX_COST: u64 = 1_000_000;
 
 /// An expression that is ready to be evaluated.
-pub(crate) struct Compiled {
-    expression: IdedExpr,
+pub(super) struct Executable {
+    pub(super) expression: IdedExpr,
     overloads: HashMap<u64, Vec<&'static str>>,
     constants: Constants,
+}
+
+impl Executable {
+    /// # Errors
+    /// The text of the error if a constant is none.
+    pub(super) fn new(checked: Checked) -> Result<Self, String> {
+        let constants = constants(&checked)?;
+        let Checked {
+            expression,
+            overloads,
+            ..
+        } = checked;
+        Ok(Self {
+            expression,
+            overloads,
+            constants,
+        })
+    }
+
+    pub(super) fn evaluate<'a>(&'a self, variables: Vec<Variable<'a>>) -> Outcome {
+        let evaluation = Evaluation::new(&self.overloads, &self.constants, variables, MAX_COST);
+        evaluation.run(&self.expression)
+    }
+}
+
+/// A rule or message of a schema that is ready to be evaluated.
+pub(crate) struct Compiled {
+    program: Executable,
     /// The most that an evaluation costs, as estimated from the schema.
     pub(in crate::schema) largest_cost: u64,
     pub(in crate::schema) uses_old_self: bool,
@@ -105,21 +133,14 @@ fn compile_here(
     if *checked.result() != wanted {
         return Err(otherwise.into());
     }
-    let constants = constants(&checked).map_err(|text| purpose.not_instantiated(&text))?;
     let largest_cost = cost::largest(&checked, declared);
+    let program = Executable::new(checked).map_err(|text| purpose.not_instantiated(&text))?;
     let mut uses_old_self = false;
-    each(&checked.expression, &mut |part| {
+    each(&program.expression, &mut |part| {
         uses_old_self |= matches!(&part.expr, Expr::Ident(name) if name == "oldSelf");
     });
-    let Checked {
-        expression,
-        overloads,
-        ..
-    } = checked;
     Ok(Compiled {
-        expression,
-        overloads,
-        constants,
+        program,
         largest_cost,
         uses_old_self,
     })
@@ -127,8 +148,9 @@ fn compile_here(
 
 impl Compiled {
     pub(in crate::schema) fn evaluate<'a>(&'a self, variables: Vec<(&'a str, Value)>) -> Outcome {
-        let evaluation = Evaluation::new(&self.overloads, &self.constants, variables, MAX_COST);
-        evaluation.run(&self.expression)
+        let variables = variables.into_iter();
+        self.program
+            .evaluate(variables.map(|(name, value)| (name, Ok(value))).collect())
     }
 }
 
@@ -145,7 +167,7 @@ pub(crate) fn compile_expression(source: &str, variables: &[&str]) -> Result<(),
     .map_err(|text| format!("compilation failed: {text}"))
 }
 
-fn parse(source: &str) -> Result<Program, String> {
+pub(super) fn parse(source: &str) -> Result<Program, String> {
     if source.len() > MAX_SOURCE {
         let length = source.len();
         return Err(format!(

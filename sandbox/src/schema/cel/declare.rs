@@ -44,6 +44,11 @@ impl Declared {
         declare(schema, is_resource, "selfType")
     }
 
+    /// A value of a known type and an unknown size.
+    pub(super) fn of_type(kind: Type) -> Self {
+        Self::simple(kind, 0, 0)
+    }
+
     fn simple(kind: Type, largest: u64, fewest_bytes: u64) -> Self {
         Self {
             kind,

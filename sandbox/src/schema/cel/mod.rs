@@ -1,12 +1,14 @@
-//! The Common Expression Language of `x-kubernetes-validations`: what a rule may call, and how the server compiles it.
+//! The Common Expression Language of `x-kubernetes-validations` and of admission: what an expression may call, and how the server compiles it.
 //!
 //! The `cel` crate parses, and brings the standard functions. `schema/rule_evaluation.rs` evaluates the compiled rules over an
-//! object.
+//! object, `api/admission/expressions` those about a request.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `compile.rs` | the compiler, with its limits |
 //! | `declare.rs` | what a schema says about `self`: its type and its largest size |
+//! | `expression.rs`, `declarations.rs` | an expression about a request, and its variables |
+//! | `authorizer.rs` | the variable `authorizer` |
 //! | `types.rs`, `values.rs` | types of expressions, and values |
 //! | `check/` | the type checker |
 //! | `cost/` | estimated and counted costs |
@@ -18,12 +20,15 @@
 //! | `macros.rs` | the macros with two variables |
 //! | `collections.rs`, `formats.rs`, `network.rs`, `quantity.rs`, `regexes.rs`, `semver.rs`, `urls.rs` | Kubernetes' extension functions |
 
+mod authorizer;
 mod check;
 mod collections;
 mod compile;
 mod cost;
+mod declarations;
 mod declare;
 mod evaluate;
+mod expression;
 mod formats;
 mod functions;
 mod library;
@@ -40,9 +45,13 @@ mod urls;
 mod values;
 mod walk;
 
+pub(crate) use authorizer::{Authorize, Question, authorizer};
+pub(crate) use cel::Value as CelValue;
 pub(crate) use compile::compile_expression;
 pub(super) use compile::{Compiled, Purpose, compile};
+pub(crate) use declarations::{Declarations, qualified};
 pub(super) use declare::Declared;
 pub(super) use evaluate::Stopped;
+pub(crate) use expression::{Expression, Returns, to_cel};
 pub(super) use library::{duration, timestamp};
 pub(super) use values::optional;

@@ -26,14 +26,15 @@ mod tests;
 use std::sync::Arc;
 
 use http::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) use handshake::Upgrade;
 
 use super::query::Query;
-use super::respond::Body;
+use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use crate::api::{self, Target};
+use crate::authentication::User;
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::registry::ServedKind;
@@ -59,6 +60,7 @@ pub(super) async fn handle(
     core: &Arc<Core>,
     target: Target,
     route: ResourceRoute,
+    user: &User,
     query: Query,
     upgrade: Option<Upgrade>,
 ) -> Result<Response<Body>, ApiError> {
@@ -68,6 +70,13 @@ pub(super) async fn handle(
         ("log", "get") | (_, "get" | "create") => {}
         _ => return Err(ApiError::method_not_allowed()),
     }
+    let warnings = match subresource.as_str() {
+        "log" => Vec::new(),
+        _ => {
+            let options = connection_options(&subresource, &query);
+            api::connect(core, &target, &subresource, &name, user, options).await?
+        }
+    };
     let request = PodRequest {
         core,
         pod: target.read(&api::get(core, &target, &name, "", None).await?.value()),
@@ -76,10 +85,49 @@ pub(super) async fn handle(
         query,
         upgrade,
     };
-    match subresource.as_str() {
+    let mut response = match subresource.as_str() {
         "log" => log::handle(&request),
         "portforward" => port_forward::handle(request),
         "exec" => process::handle(request, process::ProcessKind::Exec),
         _ => process::handle(request, process::ProcessKind::Attach),
+    }?;
+    respond::warn_all(&mut response, &warnings);
+    Ok(response)
+}
+
+/// The options of a connection as the object that those who admit it see.
+fn connection_options(subresource: &str, query: &Query) -> Value {
+    let mut options = json!({"apiVersion": "v1"});
+    if subresource == "portforward" {
+        options["kind"] = "PodPortForwardOptions".into();
+        let ports: Vec<i64> = query
+            .all("ports")
+            .filter_map(|port| port.parse().ok())
+            .collect();
+        if !ports.is_empty() {
+            options["ports"] = json!(ports);
+        }
+        return options;
     }
+    let is_exec = subresource == "exec";
+    options["kind"] = if is_exec {
+        "PodExecOptions"
+    } else {
+        "PodAttachOptions"
+    }
+    .into();
+    for stream in ["stdin", "stdout", "stderr", "tty"] {
+        if query.flag(stream) {
+            options[stream] = true.into();
+        }
+    }
+    let container = query.get("container");
+    if !container.is_empty() {
+        options["container"] = container.into();
+    }
+    if is_exec {
+        let command: Vec<&str> = query.all("command").collect();
+        options["command"] = json!(command);
+    }
+    options
 }

@@ -3,11 +3,6 @@ use super::Row;
 /// Parts of a cluster that the sandbox does not have.
 pub(super) const ROWS: &[Row] = &[
     Row {
-        steps: &["definitions-refused: conversion"],
-        paths: &[""],
-        why: "there are no conversion webhooks, and the answer says so",
-    },
-    Row {
         steps: &[
             "kinds/apiservices.apiregistration.k8s.io: ",
             "kinds/flowschemas.flowcontrol.apiserver.k8s.io: ",

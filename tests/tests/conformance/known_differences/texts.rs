@@ -3,6 +3,21 @@ use super::Row;
 /// Texts of errors that other parsers and Go's own types lead to.
 pub(super) const ROWS: &[Row] = &[
     Row {
+        steps: &["conversion: numbers: read"],
+        paths: &["/body/message"],
+        why: "a real server names the Go type of a wrong label",
+    },
+    Row {
+        steps: &["webhooks: other-version"],
+        paths: &["/body"],
+        why: "a real server reads reviews with the conversions of Go",
+    },
+    Row {
+        steps: &["webhooks: patch-wrong"],
+        paths: &["/body"],
+        why: "another program applies JSON patches",
+    },
+    Row {
         steps: &["definitions-refused: pattern"],
         paths: &["/body"],
         why: "another parser reads regular expressions",

@@ -2,16 +2,19 @@
 
 mod admission;
 mod apply;
+mod conversion;
 mod crud;
 mod definitions;
 mod discovery;
 mod forms;
 mod gadget;
+mod hook_server;
 mod kinds;
 mod kubectl;
 mod limits;
 mod lists;
 mod patches;
+mod policies;
 mod protobuf;
 mod ratcheting;
 mod refusals;
@@ -21,6 +24,7 @@ mod status;
 mod subresources;
 mod validation;
 mod watch_lists;
+mod webhooks;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -98,6 +102,9 @@ scenarios! {
     "limit-ranges" => limits::of_ranges,
     "quotas" => limits::of_quotas,
     "runtime-classes" => limits::of_runtime_classes,
+    "webhooks" => webhooks::of_admission,
+    "policies" => policies::of_admission,
+    "conversion" => conversion::of_custom_resources,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
     "token-reviews" => reviews::of_tokens,

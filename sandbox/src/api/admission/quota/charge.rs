@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::evaluator::Evaluator;
 use super::scope;
 use crate::api::admission::resources::{self, ResourceList};
+use crate::api::handle::now;
 use crate::api::update::Change;
 use crate::api::{Target, WriteOptions, update};
 use crate::core::Core;
@@ -248,10 +249,10 @@ fn write(
     let kind = registry.storage("", "resourcequotas");
     let kind = kind.ok_or_else(|| ApiError::not_found(&resource(), name))?;
     let target = Target::new(kind, Some(namespace));
-    let written = update(core, &target, name, "status", &options, |current| {
+    let written = now(update(core, &target, name, "status", &options, |current| {
         let mut quota = current.clone();
         change(&mut quota);
         Ok(Change::Plain(quota))
-    });
+    }));
     written.map(drop)
 }

@@ -263,10 +263,10 @@ async fn a_dry_run_uses_nothing_and_needs_room() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "namespace": "default"}});
         crate::api::create(world.handle.core(), &target, secret, &options, false)
     };
-    try_one().unwrap();
+    try_one().await.unwrap();
     assert_eq!(world.used(), json!({"secrets": "0"}));
     world.create("secrets", "a", json!({})).unwrap();
-    assert_eq!(try_one().unwrap_err().code, 403);
+    assert_eq!(try_one().await.unwrap_err().code, 403);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

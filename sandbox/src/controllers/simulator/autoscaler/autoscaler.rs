@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::limits::{self, History, Limited};
 use super::metrics::{Asked, Scaled, ask};
-use crate::api::{Handle, Target, WriteOptions, read_scale, write_scale};
+use crate::api::{Handle, Target, read_scale};
 use crate::clock::Moment;
 use crate::controllers::simulator::MANAGER;
 use crate::controllers::simulator::conditions::{self, Condition};
@@ -239,16 +239,7 @@ impl Round<'_> {
     }
 
     fn rescale(&self, target: &Target, name: &str, replicas: i64) -> Result<(), ApiError> {
-        let options = WriteOptions {
-            manager: MANAGER.into(),
-            ..WriteOptions::default()
-        };
-        let core = self.handle.core();
-        let written = write_scale(core, target, name, &options, |mut scale| {
-            scale["spec"]["replicas"] = json!(replicas);
-            Ok(scale)
-        });
-        written.map(drop)
+        self.handle.scale(target, name, MANAGER, replicas)
     }
 
     fn show(&mut self, current: i64, desired: Option<i64>, metrics: &[Value]) {

@@ -163,6 +163,11 @@ impl Reader<'_> {
             "timestamp" => Type::Timestamp,
             "IP" => Type::Library("net.IP"),
             "CIDR" => Type::Library("net.CIDR"),
+            "Authorizer" => Type::Library("kubernetes.authorization.Authorizer"),
+            "PathCheck" => Type::Library("kubernetes.authorization.PathCheck"),
+            "GroupCheck" => Type::Library("kubernetes.authorization.GroupCheck"),
+            "ResourceCheck" => Type::Library("kubernetes.authorization.ResourceCheck"),
+            "Decision" => Type::Library("kubernetes.authorization.Decision"),
             "URL" => Type::Library("kubernetes.URL"),
             "Quantity" => Type::Library("kubernetes.Quantity"),
             "Semver" => Type::Library("kubernetes.Semver"),
@@ -497,4 +502,19 @@ last list_last list(V).() optional(V)
 first list_first list(V).() optional(V)
 optional.unwrap optional_unwrap (list(optional(V))) list(V)
 unwrapOpt optional_unwrapOpt list(optional(V)).() list(V)
+path authorizer_path Authorizer.(string) PathCheck
+group authorizer_group Authorizer.(string) GroupCheck
+serviceAccount authorizer_serviceaccount Authorizer.(string,string) Authorizer
+resource groupcheck_resource GroupCheck.(string) ResourceCheck
+subresource resourcecheck_subresource ResourceCheck.(string) ResourceCheck
+namespace resourcecheck_namespace ResourceCheck.(string) ResourceCheck
+name resourcecheck_name ResourceCheck.(string) ResourceCheck
+fieldSelector authorizer_fieldselector ResourceCheck.(string) ResourceCheck
+labelSelector authorizer_labelselector ResourceCheck.(string) ResourceCheck
+check pathcheck_check PathCheck.(string) Decision
+check resourcecheck_check ResourceCheck.(string) Decision
+errored decision_errored Decision.() bool
+error decision_error Decision.() string
+allowed decision_allowed Decision.() bool
+reason decision_reason Decision.() string
 ";

@@ -6,6 +6,11 @@ use super::{CHARACTER, LIST, PATTERN};
 use crate::schema::cel::formats;
 use crate::schema::cel::values::size;
 
+/// The cost of asking whether something is allowed.
+const CHECK: u64 = 350_000;
+/// The cost of a requirement of a selector.
+const REQUIREMENT: f64 = 50.0;
+
 /// The cost of a call that was made. `overload` is empty if the checker did not find exactly one.
 pub(in crate::schema::cel) fn of_call(
     function: &str,
@@ -51,6 +56,11 @@ pub(in crate::schema::cel) fn of_call(
         | "quantity" | "isQuantity" | "semver" | "isSemver" => return read(0, 1.0),
         "ip" if overload != "cidr_ip" => return read(0, 1.0),
         "replace" | "split" | "ip.isCanonical" => return read(0, 2.0),
+        "check" => return CHECK,
+        "fieldSelector" | "labelSelector" => {
+            let requirements = scale(sized(1), 0.5);
+            return LIST + read(1, 1.0) + scale(requirements, REQUIREMENT);
+        }
         "join" => return scale(result.map_or(1, size), 2.0 * CHARACTER),
         "find" | "findAll" => return matched(sized(1)),
         "containsIP" | "containsCIDR" => {

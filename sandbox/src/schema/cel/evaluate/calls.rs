@@ -8,7 +8,7 @@ use super::errors::{Result, Stopped};
 use super::evaluation::{Evaluation, RESULT, find, shown};
 use super::operators::{arithmetic, compare, negate, type_value};
 use crate::schema::cel::values::{as_optional, length, optional, type_name};
-use crate::schema::cel::{compile, cost, library};
+use crate::schema::cel::{authorizer, compile, cost, library};
 
 /// The largest text that a function may make, in bytes.
 const LONGEST: usize = 16 << 20;
@@ -261,6 +261,7 @@ impl<'a> Evaluation<'a> {
                 Ok(Value::List(present.cloned().collect::<Vec<_>>().into()))
             }
             ("!_", _) => Err(Stopped::no_overload()),
+            _ if let Some(result) = authorizer::call(function, arguments) => result,
             _ => registered(function, is_method, arguments)
                 .map_err(|stopped| not_converted(function, arguments).unwrap_or(stopped)),
         }

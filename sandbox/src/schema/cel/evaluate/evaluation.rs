@@ -21,6 +21,9 @@ pub(super) const RESULT: &str = "@result";
 /// times, and then be much larger than what it cost to make it.
 const MOST_VISITED: u64 = 30_000_000;
 
+/// A variable of an expression. Its value may be an error until it is used.
+pub(in crate::schema::cel) type Variable<'a> = (&'a str, Result<Value>);
+
 /// What came of an evaluation.
 pub(in crate::schema) struct Outcome {
     pub(in crate::schema) result: Result<Value>,
@@ -31,8 +34,8 @@ pub(in crate::schema) struct Outcome {
 pub(in crate::schema::cel) struct Evaluation<'a> {
     pub(super) overloads: &'a HashMap<u64, Vec<&'static str>>,
     pub(super) constants: &'a Constants,
-    /// The variables; the last of a name hides the others. A result may be an error until it is used.
-    scope: Vec<(&'a str, Result<Value>)>,
+    /// The variables; the last of a name hides the others.
+    scope: Vec<Variable<'a>>,
     pub(super) cost: u64,
     pub(super) limit: u64,
     visited: u64,
@@ -42,14 +45,13 @@ impl<'a> Evaluation<'a> {
     pub(in crate::schema::cel) fn new(
         overloads: &'a HashMap<u64, Vec<&'static str>>,
         constants: &'a Constants,
-        variables: Vec<(&'a str, Value)>,
+        variables: Vec<Variable<'a>>,
         limit: u64,
     ) -> Self {
-        let variables = variables.into_iter();
         Self {
             overloads,
             constants,
-            scope: variables.map(|(name, value)| (name, Ok(value))).collect(),
+            scope: variables,
             cost: 0,
             limit,
             visited: 0,

@@ -19,4 +19,4 @@ mod operators;
 pub(super) use calls::MAP_INSERT;
 pub(super) use constants::{Constants, constants};
 pub(in crate::schema) use errors::Stopped;
-pub(super) use evaluation::{Evaluation, Outcome};
+pub(super) use evaluation::{Evaluation, Outcome, Variable};

@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::admission::attributes::Attributes;
+use crate::api::admission::rules;
+use crate::core::Core;
+use crate::error::ApiError;
+use crate::registry::{GroupResource, ServedKind};
+
+/// The objects of a kind of configuration, in the order of their names.
+pub(super) fn all(core: &Core, plural: &str) -> Vec<Arc<Value>> {
+    let resource = GroupResource::new("admissionregistration.k8s.io", plural);
+    match core.store.list(&resource, None, None, None) {
+        Some(Ok(listed)) => listed
+            .entries
+            .into_iter()
+            .map(|entry| entry.object)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The kind in which a policy or a binding gets the object, if these constraints match the request.
+///
+/// # Errors
+/// 404 if the namespace does not exist.
+pub(super) fn matched(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    constraints: &Value,
+    object: Option<&Value>,
+    old: Option<&Value>,
+) -> Result<Option<Arc<ServedKind>>, ApiError> {
+    if !rules::selected(core, attributes, constraints, object, old)? {
+        return Ok(None);
+    }
+    let policy = &constraints["matchPolicy"];
+    let rules = |field: &str| constraints[field].as_array().into_iter().flatten();
+    if rules::matched(core, attributes, rules("excludeResourceRules"), policy).is_some() {
+        return Ok(None);
+    }
+    if rules("resourceRules").next().is_none() {
+        return Ok(Some(attributes.target.kind.clone()));
+    }
+    Ok(rules::matched(
+        core,
+        attributes,
+        rules("resourceRules"),
+        policy,
+    ))
+}

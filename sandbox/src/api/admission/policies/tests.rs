@@ -1,0 +1,179 @@
+use serde_json::{Value, json};
+
+use crate::Sandbox;
+use crate::api::{self, Handle, Target, WriteOptions, Written};
+use crate::error::ApiError;
+use crate::registry::GroupResource;
+
+struct World {
+    sandbox: Sandbox,
+    handle: Handle,
+}
+
+impl World {
+    fn new() -> Self {
+        let sandbox = Sandbox::builder()
+            .seed(1)
+            .controllers(false)
+            .build()
+            .unwrap();
+        let handle = Handle::new(sandbox.core(), "test");
+        Self { sandbox, handle }
+    }
+
+    fn put(&self, plural: &str, name: &str, spec: &Value) {
+        let resource = GroupResource::new("admissionregistration.k8s.io", plural);
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        self.handle.create(&resource, object).unwrap();
+    }
+
+    /// A policy for ConfigMaps, bound to all requests.
+    fn policy(&self, fields: &Value, binding: &Value) {
+        let rules = json!([{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
+        let mut spec = json!({"matchConstraints": {"resourceRules": rules}});
+        let mut bound = json!({"policyName": "rules", "validationActions": ["Deny"]});
+        for (to, from) in [(&mut spec, fields), (&mut bound, binding)] {
+            for (field, value) in from.as_object().unwrap() {
+                to[field] = value.clone();
+            }
+        }
+        self.put("validatingadmissionpolicies", "rules", &spec);
+        self.put("validatingadmissionpolicybindings", "all", &bound);
+    }
+
+    async fn create(&self, name: &str, data: Value) -> Result<Written, ApiError> {
+        let registry = self.sandbox.core().registry();
+        let target = Target::new(registry.storage("", "configmaps").unwrap(), Some("default"));
+        let options = WriteOptions {
+            admitted: true,
+            ..WriteOptions::default()
+        };
+        let object = json!({"metadata": {"name": name}, "data": data});
+        api::create(self.sandbox.core(), &target, object, &options, false).await
+    }
+}
+
+fn denied(name: &str, why: &str) -> String {
+    format!(
+        "configmaps \"{name}\" is forbidden: ValidatingAdmissionPolicy 'rules' with binding 'all' denied request: {why}"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_denies_with_its_message_and_reason() {
+    let world = World::new();
+    world.policy(
+        &json!({
+            "variables": [{"name": "size", "expression": "size(object.data)"}],
+            "validations": [
+                {"expression": "variables.size < 2", "messageExpression": "'too many: ' + string(variables.size)", "reason": "Forbidden"},
+                {"expression": "has(object.data.a)", "message": "a is missing"},
+                {"expression": "object.data.a != 'x'"},
+            ],
+        }),
+        &json!({}),
+    );
+    for (name, data, code, why) in [
+        ("one", json!({"a": "1", "b": "2"}), 403, "too many: 2"),
+        ("two", json!({"b": "2"}), 422, "a is missing"),
+        (
+            "three",
+            json!({"a": "x"}),
+            422,
+            "failed expression: object.data.a != 'x'",
+        ),
+    ] {
+        let error = world.create(name, data).await.unwrap_err();
+        assert_eq!(
+            (error.code, error.message.clone()),
+            (code, denied(name, why))
+        );
+        assert!(
+            error.to_status()["details"]["causes"][0]["message"]
+                .as_str()
+                .unwrap()
+                .ends_with(why)
+        );
+    }
+    world.create("four", json!({"a": "1"})).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_can_warn_and_select() {
+    let world = World::new();
+    let never = json!({"validations": [{"expression": "false", "message": "never"}]});
+    world.policy(&never, &json!({"validationActions": ["Warn", "Audit"]}));
+    let written = world.create("one", json!({})).await.unwrap();
+    let warning =
+        "Validation failed for ValidatingAdmissionPolicy 'rules' with binding 'all': never";
+    assert_eq!(written.warnings, [warning]);
+    let elsewhere = json!({"policyName": "rules", "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}}}});
+    world.put("validatingadmissionpolicybindings", "elsewhere", &elsewhere);
+    world.create("two", json!({})).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_come_from_the_objects_that_the_binding_names() {
+    let world = World::new();
+    world.policy(
+        &json!({
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConditions": [{"name": "not-params", "expression": "object.metadata.name != 'limits'"}],
+            "validations": [{"expression": "size(object.data) <= int(params.data.most)", "messageExpression": "'at most ' + params.data.most"}],
+        }),
+        &json!({"paramRef": {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}}),
+    );
+    let error = world.create("one", json!({"a": "1"})).await.unwrap_err();
+    let why = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    assert_eq!(error.message, denied("one", why));
+    let limits =
+        json!({"metadata": {"name": "limits", "namespace": "default"}, "data": {"most": "1"}});
+    let target = GroupResource::new("", "configmaps");
+    let registry = world.sandbox.core().registry();
+    let maps = Target::new(registry.storage("", "configmaps").unwrap(), Some("default"));
+    api::create(
+        world.sandbox.core(),
+        &maps,
+        limits,
+        &WriteOptions::default(),
+        false,
+    )
+    .await
+    .unwrap();
+    assert!(
+        world
+            .handle
+            .get(&target, Some("default"), "limits")
+            .is_some()
+    );
+    world.create("one", json!({"a": "1"})).await.unwrap();
+    let error = world
+        .create("two", json!({"a": "1", "b": "2"}))
+        .await
+        .unwrap_err();
+    assert_eq!(error.message, denied("two", "at most 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_failure_policy_decides_about_errors() {
+    for (failure, fails) in [("Fail", true), ("Ignore", false)] {
+        let world = World::new();
+        let fields = json!({
+            "failurePolicy": failure,
+            "variables": [{"name": "broken", "expression": "object.spec.x"}],
+            "validations": [{"expression": "variables.broken == 1"}],
+        });
+        world.policy(&fields, &json!({}));
+        let created = world.create("one", json!({})).await;
+        assert_eq!(created.is_err(), fails, "{failure}");
+        if let Err(error) = created {
+            assert!(
+                error
+                    .message
+                    .contains("composited variable \"broken\" fails to evaluate"),
+                "{error}"
+            );
+        }
+    }
+}

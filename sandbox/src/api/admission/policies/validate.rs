@@ -1,0 +1,151 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::decide::{Denial, decide};
+use super::{params, policy};
+use crate::api::admission::attributes::Attributes;
+use crate::api::admission::expressions::Scope;
+use crate::api::admission::{equivalent, rules};
+use crate::core::Core;
+use crate::error::ApiError;
+use crate::meta;
+
+/// Evaluates the ValidatingAdmissionPolicies.
+///
+/// # Errors
+/// The first denial.
+pub(in crate::api::admission) async fn validate(
+    core: &Core,
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let bindings = policy::all(core, "validatingadmissionpolicybindings");
+    let mut denied = Vec::new();
+    for of in policy::all(core, "validatingadmissionpolicies") {
+        let name = meta::name(&of);
+        let bindings = bound_to(&bindings, name);
+        // A policy without a binding has no effect.
+        if bindings.is_empty() {
+            continue;
+        }
+        let fails = of["spec"]["failurePolicy"] != "Ignore";
+        let constraints = &of["spec"]["matchConstraints"];
+        let kind = match policy::matched(core, attributes, constraints, object, old) {
+            Ok(Some(kind)) => kind,
+            Ok(None) => continue,
+            Err(error) => {
+                if fails {
+                    let message = format!("failed to configure policy: {error}");
+                    denied.push(shown(name, None, message, ""));
+                }
+                continue;
+            }
+        };
+        let seen = equivalent(core, attributes, &kind, object).await?;
+        let seen_old = equivalent(core, attributes, &kind, old).await?;
+        for binding in bindings {
+            let bound = meta::name(binding);
+            let own = &binding["spec"]["matchResources"];
+            let found = match policy::matched(core, attributes, own, object, old) {
+                Ok(None) => continue,
+                Ok(Some(_)) => params::collect(core, attributes, &of, binding).await,
+                Err(error) => Err(error.message),
+            };
+            let found = match found {
+                Ok(found) => found,
+                Err(why) => {
+                    if fails {
+                        let message = format!("failed to configure binding: {why}");
+                        denied.push(shown(name, Some(bound), message, ""));
+                    }
+                    continue;
+                }
+            };
+            for parameters in found {
+                let (seen, seen_old) = (seen.as_ref(), seen_old.as_ref());
+                let namespace = namespace(core, attributes)?;
+                let mut scope = Scope::new(core, attributes, &kind, seen, seen_old).with_policy(
+                    &of,
+                    parameters.as_ref(),
+                    &namespace,
+                );
+                for Denial { message, reason } in decide(&of, &mut scope) {
+                    let actions = binding["spec"]["validationActions"].as_array();
+                    for action in actions.into_iter().flatten() {
+                        if action == "Deny" {
+                            denied.push(shown(name, Some(bound), message.clone(), &reason));
+                        } else if action == "Warn" {
+                            warnings.push(format!(
+                                "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{bound}': {message}"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    match denied.into_iter().next() {
+        None => Ok(()),
+        Some((message, reason)) => Err(refusal(attributes, object, message, &reason)),
+    }
+}
+
+/// The bindings of a policy.
+fn bound_to<'a>(bindings: &'a [Arc<Value>], policy: &str) -> Vec<&'a Arc<Value>> {
+    let bindings = bindings.iter();
+    bindings
+        .filter(|binding| binding["spec"]["policyName"] == policy)
+        .collect()
+}
+
+fn shown(policy: &str, binding: Option<&str>, message: String, reason: &str) -> (String, String) {
+    let message = match binding {
+        Some(binding) => format!(
+            "ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {message}"
+        ),
+        None => format!("ValidatingAdmissionPolicy '{policy}' denied request: {message}"),
+    };
+    (message, reason.to_owned())
+}
+
+/// The namespace of the request, as expressions see it. Null for cluster-scoped objects and for namespaces themselves.
+fn namespace(core: &Core, attributes: &Attributes<'_>) -> Result<Value, ApiError> {
+    if attributes.is_of_namespaces() || attributes.namespace().is_empty() {
+        return Ok(Value::Null);
+    }
+    let mut namespace = Value::clone(&*rules::namespace(core, attributes.namespace())?);
+    for field in ["managedFields", "ownerReferences"] {
+        meta::remove(&mut namespace, field);
+    }
+    Ok(namespace)
+}
+
+/// The response to a request that a policy denies.
+fn refusal(
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+    message: String,
+    reason: &str,
+) -> ApiError {
+    let (code, reason) = match reason {
+        "Forbidden" => (403, "Forbidden"),
+        "Unauthorized" => (401, "Unauthorized"),
+        "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
+        _ => (422, "Invalid"),
+    };
+    let name = rules::shown_name(attributes, object);
+    let resource = attributes.target.resource();
+    let forbidden = ApiError::forbidden(&resource, name, &message);
+    let mut details = json!({
+        "name": name, "kind": resource.resource, "causes": [{"message": message}],
+    });
+    if !resource.group.is_empty() {
+        details["group"] = resource.group.into();
+    }
+    ApiError::of_status(&json!({
+        "code": code, "reason": reason, "message": forbidden.message, "details": details,
+    }))
+}
