@@ -90,13 +90,13 @@
 //!   the writing of roles and bindings by a user outside `system:masters`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
-//!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
-//!   `kubernetes.io/enforce-mountable-secrets`). There are no MutatingAdmissionPolicies, default ingress classes and Pod security checks:
+//!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies, MutatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
+//!   `kubernetes.io/enforce-mountable-secrets`). There are no default ingress classes and Pod security checks:
 //!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
-//!   expressions of mutating policies, of the types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
+//!   types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
 //!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish

@@ -23,6 +23,7 @@
 //! | `fields.rs` | the fields of a value |
 //! | `compare.rs` | the difference of two values |
 //! | `merge.rs`, `remove.rs` | merge a configuration into a value; remove fields from it |
+//! | `unowned.rs` | merges a configuration without owners, for policies |
 //! | `check.rs` | checks a configuration against the schema |
 //! | `reset.rs` | the fields that no manager can own |
 //! | `updater_limit.rs` | limits the number of managers |
@@ -54,6 +55,7 @@ mod schema_change;
 #[cfg(test)]
 mod tests;
 mod typed;
+mod unowned;
 mod update;
 mod updater_limit;
 mod value_order;
@@ -65,4 +67,5 @@ pub use field_set::FieldSet;
 pub use managers::Managers;
 pub use options::ApplyOptions;
 pub use path_element::PathElement;
+pub(crate) use unowned::merge_unowned;
 pub use update::update;

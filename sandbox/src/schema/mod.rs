@@ -54,7 +54,7 @@ mod validate;
 
 pub(crate) use cel::{
     Authorize, CelValue, Declarations, Expression, Question, Returns, authorizer,
-    compile_expression, qualified, to_cel,
+    compile_expression, qualified, to_cel, to_json,
 };
 pub(crate) use error::{FieldError, FieldErrorKind};
 pub use node::Schema;

@@ -12,12 +12,12 @@
 //! | `protection.rs` | StorageObjectInUseProtection | gives claims, volumes and attribute classes the finalizer that protects them |
 //! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
-//! | `policies/` | ValidatingAdmissionPolicy | evaluates policies |
+//! | `policies/` | MutatingAdmissionPolicy, ValidatingAdmissionPolicy | evaluates policies |
 //! | `webhooks/` | MutatingAdmissionWebhook, ValidatingAdmissionWebhook | asks webhooks |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
 //! | `resources.rs` | | what Pods and containers ask for |
 //!
-//! `attributes.rs` describes a request to webhooks and policies, `rules.rs` says which of them match it, `expressions/` evaluates their expressions.
+//! `attributes.rs` describes a request to webhooks and policies, `rules.rs` says which of them match it, `round.rs` which of them see a change of others, `expressions/` evaluates their expressions.
 
 mod attributes;
 mod expressions;
@@ -27,6 +27,7 @@ mod priority;
 mod protection;
 mod quota;
 mod resources;
+mod round;
 mod rules;
 mod runtime_class;
 mod service_account;
@@ -53,6 +54,7 @@ pub(crate) use attributes::{Attributes, Operation};
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
+use round::Round;
 pub(crate) use service_account::create_default as create_default_account;
 pub(crate) use storage_class::class_of;
 
@@ -126,7 +128,10 @@ pub(super) fn check(
     }
 }
 /// The kinds of configurations by which others admit requests.
-const MUTATING: [&str; 1] = ["mutatingwebhookconfigurations"];
+const MUTATING: [&str; 2] = [
+    "mutatingadmissionpolicybindings",
+    "mutatingwebhookconfigurations",
+];
 const VALIDATING: [&str; 2] = [
     "validatingadmissionpolicybindings",
     "validatingwebhookconfigurations",
@@ -171,15 +176,21 @@ pub(super) async fn mutate(
     if rules::is_exempt(attributes) {
         return Ok(None);
     }
-    let mut round = webhooks::Round::default();
-    if !webhooks::mutate(core, attributes, &mut object, old, &mut round, warnings).await? {
+    let (mut of_policies, mut of_hooks) = (Round::default(), Round::default());
+    let by_policies =
+        policies::mutate(core, attributes, &mut object, old, &mut of_policies).await?;
+    let by_hooks =
+        webhooks::mutate(core, attributes, &mut object, old, &mut of_hooks, warnings).await?;
+    if !by_policies && !by_hooks {
         return Ok(None);
     }
     if let Some(object) = &mut object {
         in_tree(object)?;
     }
-    round.second(object.as_ref());
-    webhooks::mutate(core, attributes, &mut object, old, &mut round, warnings).await?;
+    of_policies.second(object.as_ref());
+    policies::mutate(core, attributes, &mut object, old, &mut of_policies).await?;
+    of_hooks.second(object.as_ref());
+    webhooks::mutate(core, attributes, &mut object, old, &mut of_hooks, warnings).await?;
     Ok(object)
 }
 

@@ -338,8 +338,10 @@ pub(super) fn policy(object: &Value, mutating: bool, found: &mut Vec<FieldError>
     }
     let mut with_authorizer = declarations.clone().with_authorizer();
     conditions(spec, "spec", &with_authorizer, found);
-    declarations = declarations.with_variables();
-    with_authorizer = with_authorizer.with_variables();
+    if mutating || !list(spec, "/variables").is_empty() {
+        declarations = declarations.with_variables();
+        with_authorizer = with_authorizer.with_variables();
+    }
     for (name, compiled) in variables(spec, &with_authorizer, found) {
         declarations.define(name, compiled.as_ref());
         with_authorizer.define(name, compiled.as_ref());
@@ -479,11 +481,18 @@ fn mutations(spec: &Value, declarations: &Declarations, found: &mut Vec<FieldErr
                     found.push(FieldError::required(field, detail));
                 }
                 (true, false) => {
-                    let body = at(body, "/expression");
-                    // Constructors of objects and patches are beyond the parser here.
-                    if body.as_str().unwrap_or_default().trim().is_empty() {
-                        let wanted = (declarations, Returns::Anything);
-                        expression(body, &format!("{field}.expression"), wanted, found);
+                    let source = text(body, "/expression").trim();
+                    let field = format!("{field}.expression");
+                    match source {
+                        "" => found.push(FieldError::required(field, "")),
+                        _ => {
+                            let returns = match kind {
+                                "JSONPatch" => Returns::Patch,
+                                _ => Returns::Object,
+                            };
+                            let wanted = (declarations, returns);
+                            expression(&source.into(), &field, wanted, found);
+                        }
                     }
                 }
                 (false, false) if !kind.is_empty() => {

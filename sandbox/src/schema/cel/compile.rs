@@ -128,7 +128,7 @@ fn compile_here(
         false => declared.kind.clone(),
     };
     let variables = [("self", declared.kind.clone()), ("oldSelf", old)];
-    let checked = check(&program, &variables).map_err(failed)?;
+    let checked = check(&program, &variables, false).map_err(failed)?;
     let (wanted, otherwise) = purpose.result();
     if *checked.result() != wanted {
         return Err(otherwise.into());

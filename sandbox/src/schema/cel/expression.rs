@@ -9,6 +9,7 @@ use super::check::check;
 use super::compile::{Executable, parse};
 use super::declarations::{VARIABLES, qualified};
 use super::evaluate::Stopped;
+use super::made::{OBJECT, PATCH};
 use super::types::Type;
 use super::walk::each;
 use crate::schema::rule_values::convert;
@@ -29,15 +30,21 @@ pub(crate) enum Returns {
     Text,
     TextOrNull,
     Anything,
+    /// An object to apply.
+    Object,
+    /// The operations of a JSON patch.
+    Patch,
 }
 
 impl Returns {
     fn check(self, result: &Type) -> Result<(), String> {
-        let wanted: &[Type] = match self {
+        let wanted: Vec<Type> = match self {
             Self::Anything => return Ok(()),
-            Self::Bool => &[Type::Bool],
-            Self::Text => &[Type::String],
-            Self::TextOrNull => &[Type::String, Type::Null],
+            Self::Bool => vec![Type::Bool],
+            Self::Text => vec![Type::String],
+            Self::TextOrNull => vec![Type::String, Type::Null],
+            Self::Object => vec![Type::Patched(OBJECT.into())],
+            Self::Patch => vec![Type::list(Type::Patched(PATCH.into()))],
         };
         if wanted.contains(result) {
             return Ok(());
@@ -78,7 +85,8 @@ impl Expression {
         let failed = |text: String| format!("compilation failed: {text}");
         stack::large(|| {
             let program = parse(source).map_err(failed)?;
-            let checked = check(&program, &declarations.all()).map_err(failed)?;
+            let makes_patches = matches!(returns, Returns::Object | Returns::Patch);
+            let checked = check(&program, &declarations.all(), makes_patches).map_err(failed)?;
             let result = checked.result().clone();
             returns.check(&result)?;
             let program = Executable::new(checked)

@@ -9,6 +9,7 @@
 //! | `declare.rs` | what a schema says about `self`: its type and its largest size |
 //! | `expression.rs`, `declarations.rs` | an expression about a request, and its variables |
 //! | `authorizer.rs` | the variable `authorizer` |
+//! | `made.rs` | objects and JSON patches that expressions make |
 //! | `types.rs`, `values.rs` | types of expressions, and values |
 //! | `check/` | the type checker |
 //! | `cost/` | estimated and counted costs |
@@ -33,6 +34,7 @@ mod formats;
 mod functions;
 mod library;
 mod macros;
+mod made;
 mod names;
 mod network;
 mod quantity;
@@ -54,4 +56,5 @@ pub(super) use declare::Declared;
 pub(super) use evaluate::Stopped;
 pub(crate) use expression::{Expression, Returns, to_cel};
 pub(super) use library::{duration, timestamp};
+pub(crate) use made::to_json;
 pub(super) use values::optional;

@@ -21,6 +21,8 @@ pub(super) enum Type {
     Timestamp,
     /// A type of the server's library that has no fields.
     Library(&'static str),
+    /// An object, a part of one, or an operation of a JSON patch that an expression makes.
+    Patched(Arc<str>),
     /// An object of a schema.
     Object(Arc<Object>),
     /// `list`, `map`, `optional_type`, `type` and the opaque types.
@@ -114,6 +116,7 @@ impl Type {
             Self::Duration => "duration",
             Self::Timestamp => "timestamp",
             Self::Library(name) => name,
+            Self::Patched(name) => name,
             Self::Object(object) => &object.name,
             Self::Made(made) => made.name,
             Self::Variable(_) => "",

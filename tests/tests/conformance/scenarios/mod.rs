@@ -104,6 +104,7 @@ scenarios! {
     "runtime-classes" => limits::of_runtime_classes,
     "webhooks" => webhooks::of_admission,
     "policies" => policies::of_admission,
+    "mutating-policies" => policies::of_mutation,
     "conversion" => conversion::of_custom_resources,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: which requests they match, and how they deny.
+//! ValidatingAdmissionPolicies and MutatingAdmissionPolicies: which requests they match, how they deny, and what they change.
 
 use std::time::Duration;
 
@@ -18,8 +18,37 @@ async fn put(run: &mut Run, kind: &str, plural: &str, name: &str, spec: &Value) 
     assert_eq!(made.code, 201, "{made:?}");
 }
 
+/// The two kinds of policies.
+#[derive(Clone, Copy)]
+enum Kind {
+    Validating,
+    Mutating,
+}
+
+impl Kind {
+    /// The kind and the plural of the policy, and those of its binding.
+    fn names(self) -> [[&'static str; 2]; 2] {
+        match self {
+            Self::Validating => [
+                ["ValidatingAdmissionPolicy", "validatingadmissionpolicies"],
+                [
+                    "ValidatingAdmissionPolicyBinding",
+                    "validatingadmissionpolicybindings",
+                ],
+            ],
+            Self::Mutating => [
+                ["MutatingAdmissionPolicy", "mutatingadmissionpolicies"],
+                [
+                    "MutatingAdmissionPolicyBinding",
+                    "mutatingadmissionpolicybindings",
+                ],
+            ],
+        }
+    }
+}
+
 /// Creates a policy for ConfigMaps with this label, and binds it in the namespace of the run.
-async fn policy(run: &mut Run, label: &str, fields: &Value, binding: &Value) {
+async fn policy(run: &mut Run, kind: Kind, label: &str, fields: &Value, binding: &Value) {
     let name = format!("pilothouse-{label}");
     let mut spec = json!({
         "matchConstraints": {
@@ -28,30 +57,33 @@ async fn policy(run: &mut Run, label: &str, fields: &Value, binding: &Value) {
         },
     });
     let mut bound = json!({
-        "policyName": name, "validationActions": ["Deny"],
+        "policyName": name,
         "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": run.namespace}}},
     });
+    match kind {
+        Kind::Validating => bound["validationActions"] = json!(["Deny"]),
+        Kind::Mutating => {
+            spec["failurePolicy"] = "Fail".into();
+            spec["reinvocationPolicy"] = "Never".into();
+        }
+    }
     for (to, from) in [(&mut spec, fields), (&mut bound, binding)] {
         for (field, value) in from.as_object().unwrap() {
             to[field] = value.clone();
         }
     }
-    put(
-        run,
-        "ValidatingAdmissionPolicy",
-        "validatingadmissionpolicies",
-        &name,
-        &spec,
-    )
-    .await;
-    put(
-        run,
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        &name,
-        &bound,
-    )
-    .await;
+    for ([kind, plural], spec) in kind.names().into_iter().zip([&spec, &bound]) {
+        put(run, kind, plural, &name, spec).await;
+    }
+}
+
+async fn remove(run: &mut Run, kind: Kind, label: &str) {
+    for [_, plural] in kind.names() {
+        run.send_unrecorded(Ask::delete(format!(
+            "{CONFIGURATIONS}/{plural}/pilothouse-{label}"
+        )))
+        .await;
+    }
 }
 
 fn map(name: &str, label: &str, data: Value) -> Value {
@@ -160,7 +192,7 @@ pub(crate) async fn of_admission(run: &mut Run) {
         ),
     ];
     for (label, fields, binding) in &policies {
-        policy(run, label, fields, binding).await;
+        policy(run, Kind::Validating, label, fields, binding).await;
     }
     let path = run.path("v1/configmaps");
     let limits = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"most": "1"}});
@@ -204,14 +236,249 @@ pub(crate) async fn of_admission(run: &mut Run) {
         json!([refused.code, refused.body["reason"]]),
     );
     for (label, ..) in &policies {
-        for plural in [
-            "validatingadmissionpolicybindings",
-            "validatingadmissionpolicies",
-        ] {
-            run.send_unrecorded(Ask::delete(format!(
-                "{CONFIGURATIONS}/{plural}/pilothouse-{label}"
-            )))
-            .await;
+        remove(run, Kind::Validating, label).await;
+    }
+    of_wrong_types(run).await;
+}
+
+/// Policies whose expressions do not compile.
+async fn of_wrong_types(run: &mut Run) {
+    let rules = json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
+    let apply = |expression: &str| json!({"mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]});
+    let patch = |expression: &str| json!({"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]});
+    let validate = |expression: &str| json!({"validations": [{"expression": expression}]});
+    for (case, kind, fields) in [
+        ("no-boolean", Kind::Validating, validate("object.spec")),
+        (
+            "no-field",
+            Kind::Validating,
+            validate("request.names == ''"),
+        ),
+        (
+            "no-variable",
+            Kind::Validating,
+            validate("variables.x == 1"),
+        ),
+        (
+            "no-text",
+            Kind::Validating,
+            json!({"validations": [{"expression": "true", "messageExpression": "1"}]}),
+        ),
+        (
+            "no-authorizer",
+            Kind::Validating,
+            json!({"validations": [{"expression": "true", "messageExpression": "authorizer.path('/x').check('get').reason()"}]}),
+        ),
+        (
+            "no-annotation",
+            Kind::Validating,
+            json!({"auditAnnotations": [{"key": "a", "valueExpression": "1"}]}),
+        ),
+        ("no-object", Kind::Mutating, apply("{}")),
+        ("another-object", Kind::Mutating, apply("Object.spec{}")),
+        ("unknown-type", Kind::Mutating, apply("Other{}")),
+        ("no-patch", Kind::Mutating, patch("[Object{}]")),
+        (
+            "no-op",
+            Kind::Mutating,
+            patch("[JSONPatch{op: 1, path: '/a'}]"),
+        ),
+        ("no-expression", Kind::Mutating, apply(" ")),
+    ] {
+        let [[kind, plural], _] = kind.names();
+        let mut object = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "pilothouse-refused"},
+            "spec": {"matchConstraints": {"resourceRules": rules}},
+        });
+        for (field, value) in fields.as_object().unwrap() {
+            object["spec"][field] = value.clone();
         }
+        if plural.starts_with("mutating") {
+            object["spec"]["reinvocationPolicy"] = "Never".into();
+        }
+        let path = format!("{CONFIGURATIONS}/{plural}?dryRun=All");
+        run.step(format!("refused: {case}"), Ask::post(path, object))
+            .await;
+    }
+}
+
+pub(crate) async fn of_mutation(run: &mut Run) {
+    let none = json!({});
+    let apply = |expression: &str| json!({"mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]});
+    let patch = |expression: &str| json!({"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]});
+    let with = |mut fields: Value, more: Value| {
+        for (field, value) in more.as_object().unwrap() {
+            fields[field] = value.clone();
+        }
+        fields
+    };
+    let policies = [
+        (
+            "apply",
+            apply(
+                "Object{metadata: Object.metadata{labels: {'applied': 'yes'}}, data: {'b': 'applied'}}",
+            ),
+            none.clone(),
+        ),
+        (
+            "apply-optional",
+            apply("Object{?data: has(object.data.c) ? optional.of({'d': 'x'}) : optional.none()}"),
+            none.clone(),
+        ),
+        (
+            "apply-wrong-name",
+            apply("Object{metadata: Object.spec{name: 'x'}}"),
+            none.clone(),
+        ),
+        ("apply-unknown", apply("Object{other: 'x'}"), none.clone()),
+        (
+            "apply-atomic",
+            apply("Object{metadata: Object.metadata{managedFields: []}}"),
+            none.clone(),
+        ),
+        (
+            "patch",
+            patch(
+                "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('b~c'), value: 'patched'}]",
+            ),
+            none.clone(),
+        ),
+        (
+            "patch-object",
+            patch(
+                "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'x/y': string(size(object.data))}}]",
+            ),
+            none.clone(),
+        ),
+        (
+            "patch-test",
+            patch(
+                "[JSONPatch{op: 'test', path: '/data/a', value: '1'}, JSONPatch{op: 'replace', path: '/data/a', value: 'one'}]",
+            ),
+            none.clone(),
+        ),
+        (
+            "patch-missing",
+            patch("[JSONPatch{op: 'remove', path: '/data/none'}]"),
+            none.clone(),
+        ),
+        (
+            "error",
+            patch("[JSONPatch{op: 'add', path: '/data/b', value: object.spec.x}]"),
+            none.clone(),
+        ),
+        (
+            "error-ignored",
+            with(
+                patch("[JSONPatch{op: 'add', path: '/data/b', value: object.spec.x}]"),
+                json!({"failurePolicy": "Ignore"}),
+            ),
+            none.clone(),
+        ),
+        (
+            "two-mutations",
+            json!({"mutations": [
+                {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/data/b', value: 'b'}]"}},
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{data: {'c': object.data.b + 'c'}}"}},
+            ]}),
+            none.clone(),
+        ),
+        (
+            "only-some",
+            with(
+                apply("Object{data: {'b': 'some'}}"),
+                json!({"matchConditions": [{"name": "some", "expression": "object.data.a == '1'"}]}),
+            ),
+            none.clone(),
+        ),
+        (
+            "condition-fails",
+            with(
+                apply("Object{data: {'b': 'some'}}"),
+                json!({"matchConditions": [{"name": "some", "expression": "object.spec.x == '1'"}]}),
+            ),
+            none.clone(),
+        ),
+        (
+            "with-variables",
+            with(
+                apply("Object{data: {'b': variables.text}}"),
+                json!({"variables": [{"name": "text", "expression": "object.data.a + '!'"}]}),
+            ),
+            none.clone(),
+        ),
+        (
+            "with-params",
+            with(
+                apply("Object{data: {'b': params.data.text}}"),
+                json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+            ),
+            json!({"paramRef": {"name": "texts", "parameterNotFoundAction": "Deny"}}),
+        ),
+        (
+            "without-params",
+            with(
+                apply("Object{data: {'b': params.data.text}}"),
+                json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+            ),
+            json!({"paramRef": {"name": "missing", "parameterNotFoundAction": "Deny"}}),
+        ),
+        (
+            "authorized",
+            apply(
+                "Object{data: {'b': string(authorizer.requestResource.check('delete').allowed()) + string(authorizer.serviceAccount('default', 'nobody').group('').resource('nodes').check('delete').allowed())}}",
+            ),
+            none.clone(),
+        ),
+    ];
+    for (label, fields, binding) in &policies {
+        policy(run, Kind::Mutating, label, fields, binding).await;
+    }
+    // The second changes what the first has seen, so the first sees it again.
+    let counts = "[JSONPatch{op: 'add', path: '/data/seen', value: (has(object.data.seen) ? object.data.seen : '') + 'x'}]";
+    for (name, again, expression) in [
+        ("again-1", "IfNeeded", counts),
+        (
+            "again-2",
+            "Never",
+            "[JSONPatch{op: 'add', path: '/data/b', value: 'b'}]",
+        ),
+        ("again-3", "Never", counts),
+    ] {
+        let mut spec = with(patch(expression), json!({"reinvocationPolicy": again}));
+        spec["matchConstraints"] = json!({
+            "objectSelector": {"matchLabels": {"policy": "again"}},
+            "resourceRules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+        });
+        policy(run, Kind::Mutating, name, &spec, &none).await;
+    }
+    let path = run.path("v1/configmaps");
+    let texts = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "texts"}, "data": {"text": "given"}});
+    run.send_unrecorded(Ask::post(&path, texts)).await;
+    // A real server puts policies into force a little later.
+    let dry = format!("{path}?dryRun=All");
+    run.until(
+        Ask::post(&dry, map("probe", "with-params", json!({"a": "1"}))),
+        |answer| answer.body["data"]["b"] == "given",
+    )
+    .await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let labels = policies.iter().map(|(label, ..)| *label).chain(["again"]);
+    for label in labels {
+        run.step(
+            label,
+            Ask::post(&path, map(label, label, json!({"a": "1"}))),
+        )
+        .await;
+        let change = json!({"data": {"a": "2", "c": "3"}});
+        run.step(
+            format!("{label}: change"),
+            Ask::merge(format!("{path}/{label}"), change),
+        )
+        .await;
+    }
+    let labels = policies.iter().map(|(label, ..)| *label);
+    for label in labels.chain(["again-1", "again-2", "again-3"]) {
+        remove(run, Kind::Mutating, label).await;
     }
 }

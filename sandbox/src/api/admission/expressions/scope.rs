@@ -1,4 +1,6 @@
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -46,7 +48,7 @@ pub(in crate::api::admission) struct Scope {
 struct Variable {
     name: String,
     qualified: String,
-    expression: Result<std::sync::Arc<Expression>, String>,
+    expression: Result<Arc<Expression>, String>,
     value: Option<Result<CelValue, String>>,
 }
 
@@ -144,9 +146,9 @@ impl Scope {
             needed[index] =
                 expression.uses(&variable.name) || users.any(|other| other.uses(&variable.name));
         }
-        for index in 0..self.variables.len() {
+        for (index, needed) in needed.into_iter().enumerate() {
             let variable = &self.variables[index];
-            if !needed[index] || variable.value.is_some() {
+            if !needed || variable.value.is_some() {
                 continue;
             }
             let name = &variable.name;
@@ -173,7 +175,7 @@ impl Scope {
             _ => CelValue::Null,
         };
         // Expressions may also ask whether there is a variable, or take all of them.
-        let whole: std::collections::HashMap<String, CelValue> = self
+        let whole: HashMap<String, CelValue> = self
             .variables
             .iter()
             .map(|variable| (variable.name.clone(), known(variable)))

@@ -1,19 +1,24 @@
-//! The plugin ValidatingAdmissionPolicy: it evaluates the expressions of policies that bindings put into force.
+//! The plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy: they evaluate the expressions of policies that bindings put into force.
 //!
-//! The policies are asked in the order of their names, and the bindings of a policy in the order of theirs. The first denial is the answer.
+//! The policies are asked in the order of their names, and the bindings of a policy in the order of theirs. The first denial is the answer. Each
+//! mutation sees what those before it have changed. If something changes the object later, the policies that want it see it once more.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `validate.rs` | asks all policies |
+//! | `validate.rs`, `mutate.rs` | ask all policies of a kind |
 //! | `policy.rs` | which policies and bindings match a request |
 //! | `params.rs` | the objects that a binding gives a policy as parameters |
-//! | `decide.rs` | evaluates one policy |
+//! | `decide.rs` | evaluates a validating policy |
+//! | `patch.rs` | changes an object by one mutation |
 
 mod decide;
+mod mutate;
 mod params;
+mod patch;
 mod policy;
 #[cfg(test)]
 mod tests;
 mod validate;
 
+pub(super) use mutate::mutate;
 pub(super) use validate::validate;

@@ -6,6 +6,7 @@ use crate::api::admission::attributes::Attributes;
 use crate::api::admission::rules;
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::meta;
 use crate::registry::{GroupResource, ServedKind};
 
 /// The objects of a kind of configuration, in the order of their names.
@@ -49,4 +50,24 @@ pub(super) fn matched(
         rules("resourceRules"),
         policy,
     ))
+}
+
+/// The bindings of a policy.
+pub(super) fn bound_to<'a>(bindings: &'a [Arc<Value>], policy: &str) -> Vec<&'a Arc<Value>> {
+    let bindings = bindings.iter();
+    bindings
+        .filter(|binding| binding["spec"]["policyName"] == policy)
+        .collect()
+}
+
+/// The namespace of the request, as expressions see it. Null for cluster-scoped objects and for namespaces themselves.
+pub(super) fn namespace(core: &Core, attributes: &Attributes<'_>) -> Result<Value, ApiError> {
+    if attributes.is_of_namespaces() || attributes.namespace().is_empty() {
+        return Ok(Value::Null);
+    }
+    let mut namespace = Value::clone(&*rules::namespace(core, attributes.namespace())?);
+    for field in ["managedFields", "ownerReferences"] {
+        meta::remove(&mut namespace, field);
+    }
+    Ok(namespace)
 }

@@ -27,6 +27,20 @@ impl World {
         self.handle.create(&resource, object).unwrap();
     }
 
+    /// A mutating policy for ConfigMaps, bound to all requests.
+    fn mutation(&self, name: &str, fields: &Value) {
+        let rules = json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
+        let mut spec = json!({
+            "matchConstraints": {"resourceRules": rules}, "reinvocationPolicy": "Never",
+        });
+        for (field, value) in fields.as_object().unwrap() {
+            spec[field] = value.clone();
+        }
+        self.put("mutatingadmissionpolicies", name, &spec);
+        let bound = json!({"policyName": name});
+        self.put("mutatingadmissionpolicybindings", name, &bound);
+    }
+
     /// A policy for ConfigMaps, bound to all requests.
     fn policy(&self, fields: &Value, binding: &Value) {
         let rules = json!([{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
@@ -39,6 +53,11 @@ impl World {
         }
         self.put("validatingadmissionpolicies", "rules", &spec);
         self.put("validatingadmissionpolicybindings", "all", &bound);
+    }
+
+    /// The data of a new ConfigMap.
+    async fn created(&self, name: &str, data: Value) -> Value {
+        self.create(name, data).await.unwrap().object["data"].clone()
     }
 
     async fn create(&self, name: &str, data: Value) -> Result<Written, ApiError> {
@@ -175,5 +194,142 @@ async fn the_failure_policy_decides_about_errors() {
                 "{error}"
             );
         }
+    }
+}
+
+fn patch(expression: &str) -> Value {
+    json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}])
+}
+
+fn apply(expression: &str) -> Value {
+    json!([{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_changes_an_object_by_a_patch_or_a_configuration() {
+    let world = World::new();
+    let adds = patch("[JSONPatch{op: 'add', path: '/data/b', value: object.data.a + '!'}]");
+    world.mutation("first", &json!({"mutations": adds}));
+    let applies = apply("Object{data: {'c': variables.both}}");
+    world.mutation(
+        "second",
+        &json!({
+            "variables": [{"name": "both", "expression": "object.data.a + object.data.b"}],
+            "mutations": applies,
+        }),
+    );
+    let data = world.created("one", json!({"a": "1"})).await;
+    assert_eq!(data, json!({"a": "1", "b": "1!", "c": "11!"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_sees_later_changes_again_if_it_wants() {
+    for (again, seen) in [("IfNeeded", "xx"), ("Never", "x")] {
+        let world = World::new();
+        let counts = "[JSONPatch{op: 'add', path: '/data/seen', value: (has(object.data.seen) ? object.data.seen : '') + 'x'}]";
+        world.mutation(
+            "first",
+            &json!({"mutations": patch(counts), "reinvocationPolicy": again}),
+        );
+        let later = apply("Object{data: {'later': 'yes'}}");
+        world.mutation("second", &json!({"mutations": later}));
+        let data = world.created("one", json!({"a": "1"})).await;
+        assert_eq!(data, json!({"a": "1", "later": "yes", "seen": seen}));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mutation_that_fails_refuses_the_request_unless_failures_are_ignored() {
+    for (mutation, why) in [
+        (
+            patch("[JSONPatch{op: 'remove', path: '/data/none'}]"),
+            "JSON Patch: ",
+        ),
+        (
+            apply("Object{metadata: Object.spec{}}"),
+            "type mismatch: unexpected type name \"Object.spec\", expected \"Object.metadata\", which matches field name path from root Object type",
+        ),
+        (
+            apply("Object{other: 1}"),
+            "error applying patch: failed to convert patch object to typed object: .other: field not declared in schema",
+        ),
+    ] {
+        let world = World::new();
+        world.mutation("rules", &json!({"mutations": mutation}));
+        let error = world.create("one", json!({"a": "1"})).await.unwrap_err();
+        let text = format!("policy 'rules' with binding 'rules' denied request: {why}");
+        assert!(error.message.starts_with(&text), "{error}");
+        let reason = error.to_status()["reason"].clone();
+        assert_eq!((error.code, reason), (403, "Invalid".into()));
+        let world = World::new();
+        let ignored = json!({"mutations": mutation, "failurePolicy": "Ignore"});
+        world.mutation("rules", &ignored);
+        assert_eq!(
+            world.created("one", json!({"a": "1"})).await,
+            json!({"a": "1"})
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn expressions_ask_what_users_may_do() {
+    let sandbox = Sandbox::builder()
+        .seed(1)
+        .controllers(false)
+        .rbac(true)
+        .build()
+        .unwrap();
+    let handle = Handle::new(sandbox.core(), "test");
+    let world = World { sandbox, handle };
+    let asks = |of: &str| format!("{of}.check('delete').allowed()");
+    let account = "authorizer.serviceAccount('default', 'nobody').group('').resource('configmaps').namespace('default')";
+    let (own, other) = (asks("authorizer.requestResource"), asks(account));
+    world.mutation(
+        "rules",
+        &json!({"mutations": apply(&format!("Object{{data: {{'own': string({own}), 'other': string({other})}}}}"))}),
+    );
+    let data = world.created("one", json!({"a": "1"})).await;
+    assert_eq!(data, json!({"a": "1", "other": "false", "own": "false"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expression_with_a_wrong_type_is_refused() {
+    let world = World::new();
+    for (plural, field, wrong) in [
+        (
+            "validatingadmissionpolicies",
+            json!({"validations": [{"expression": "object.spec"}]}),
+            "must evaluate to bool but got dyn",
+        ),
+        (
+            "validatingadmissionpolicies",
+            json!({"validations": [{"expression": "request.names == ''"}]}),
+            "undefined field 'names'",
+        ),
+        (
+            "validatingadmissionpolicies",
+            json!({"validations": [{"expression": "true", "messageExpression": "authorizer.path('/').check('get').reason()"}]}),
+            "undeclared reference to 'authorizer'",
+        ),
+        (
+            "mutatingadmissionpolicies",
+            json!({"mutations": apply("Object.spec{}"), "reinvocationPolicy": "Never"}),
+            "must evaluate to Object but got Object.spec",
+        ),
+        (
+            "mutatingadmissionpolicies",
+            json!({"mutations": patch("[JSONPatch{op: 1}]"), "reinvocationPolicy": "Never"}),
+            "expected type of field 'op' is 'string' but provided type is 'int'",
+        ),
+    ] {
+        let resource = GroupResource::new("admissionregistration.k8s.io", plural);
+        let rules = json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
+        let mut spec = json!({"matchConstraints": {"resourceRules": rules}});
+        for (name, value) in field.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        let object = json!({"metadata": {"name": "rules"}, "spec": spec});
+        let error = world.handle.create(&resource, object).unwrap_err();
+        assert!(error.message.contains(wrong), "{error}");
     }
 }

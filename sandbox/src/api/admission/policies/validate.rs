@@ -1,9 +1,8 @@
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::decide::{Denial, decide};
-use super::{params, policy};
+use super::params;
+use super::policy::{self, bound_to, namespace};
 use crate::api::admission::attributes::Attributes;
 use crate::api::admission::expressions::Scope;
 use crate::api::admission::{equivalent, rules};
@@ -93,14 +92,6 @@ pub(in crate::api::admission) async fn validate(
     }
 }
 
-/// The bindings of a policy.
-fn bound_to<'a>(bindings: &'a [Arc<Value>], policy: &str) -> Vec<&'a Arc<Value>> {
-    let bindings = bindings.iter();
-    bindings
-        .filter(|binding| binding["spec"]["policyName"] == policy)
-        .collect()
-}
-
 fn shown(policy: &str, binding: Option<&str>, message: String, reason: &str) -> (String, String) {
     let message = match binding {
         Some(binding) => format!(
@@ -109,18 +100,6 @@ fn shown(policy: &str, binding: Option<&str>, message: String, reason: &str) -> 
         None => format!("ValidatingAdmissionPolicy '{policy}' denied request: {message}"),
     };
     (message, reason.to_owned())
-}
-
-/// The namespace of the request, as expressions see it. Null for cluster-scoped objects and for namespaces themselves.
-fn namespace(core: &Core, attributes: &Attributes<'_>) -> Result<Value, ApiError> {
-    if attributes.is_of_namespaces() || attributes.namespace().is_empty() {
-        return Ok(Value::Null);
-    }
-    let mut namespace = Value::clone(&*rules::namespace(core, attributes.namespace())?);
-    for field in ["managedFields", "ownerReferences"] {
-        meta::remove(&mut namespace, field);
-    }
-    Ok(namespace)
 }
 
 /// The response to a request that a policy denies.

@@ -19,6 +19,6 @@ mod review;
 mod tests;
 mod validate;
 
-pub(super) use mutate::{Round, mutate};
+pub(super) use mutate::mutate;
 pub(super) use review::request;
 pub(super) use validate::validate;

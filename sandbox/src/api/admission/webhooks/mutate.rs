@@ -1,41 +1,13 @@
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::ask::{Refusal, ask};
 use super::hook::{Hook, Invocation};
 use crate::api::admission::attributes::Attributes;
+use crate::api::admission::round::Round;
 use crate::api::admission::{equivalent, received};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::patch::json_patch;
-
-/// What the rounds of mutating admission remember: which webhooks were asked, and which are to be asked again.
-#[derive(Default)]
-pub(in crate::api::admission) struct Round {
-    is_second: bool,
-    /// Webhooks that were asked and want to see later changes.
-    asked: BTreeSet<String>,
-    /// Webhooks to ask again.
-    again: BTreeSet<String>,
-    /// The object after the first round.
-    output: Option<Value>,
-}
-
-impl Round {
-    /// All webhooks that were asked so far are to see the object again.
-    fn changed(&mut self) {
-        self.again.append(&mut self.asked);
-    }
-
-    /// Begins the second round, with what the plugins before made of the object.
-    pub(in crate::api::admission) fn second(&mut self, object: Option<&Value>) {
-        self.is_second = true;
-        if self.output.as_ref() != object {
-            self.changed();
-        }
-    }
-}
 
 /// Asks the mutating webhooks. Returns whether they have changed the object.
 ///
@@ -55,8 +27,7 @@ pub(in crate::api::admission) async fn mutate(
             .invocation(core, attributes, object.as_ref(), old)
             .await?;
         let Some(invocation) = wanted else { continue };
-        // A webhook that was not asked in the first round is not asked in the second.
-        if round.is_second && !round.again.contains(&hook.id()) {
+        if !round.wants(&hook.id()) {
             continue;
         }
         let changed = apply(core, attributes, &invocation, object, old, warnings).await?;
@@ -64,11 +35,9 @@ pub(in crate::api::admission) async fn mutate(
             round.changed();
             any = true;
         }
-        if hook.spec()["reinvocationPolicy"] == "IfNeeded" {
-            round.asked.insert(hook.id());
-        }
+        round.asked(hook.id(), &hook.spec()["reinvocationPolicy"]);
     }
-    round.output.clone_from(object);
+    round.end(object.as_ref());
     Ok(any)
 }
 

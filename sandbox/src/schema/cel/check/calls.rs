@@ -13,7 +13,7 @@ impl Checker {
         // `a.b.c()` calls the function `a.b.c` if there is one.
         let whole = call.target.as_deref().and_then(qualified);
         let whole = whole.map(|outer| format!("{outer}.{}", call.func_name));
-        if let Some(name) = whole.filter(|name| is_function(name)) {
+        if let Some(name) = whole.filter(|name| is_function(name) && self.knows(name)) {
             call.func_name = name;
             call.target = None;
         }
@@ -29,6 +29,11 @@ impl Checker {
             Some(overloads) => self.resolve(id, call, overloads),
             None => self.undeclared(id, &call.func_name),
         }
+    }
+
+    /// Whether the expression may call this function.
+    fn knows(&self, function: &str) -> bool {
+        self.makes_patches || function != "jsonpatch.escapeKey"
     }
 
     fn resolve(&mut self, id: u64, call: &CallExpr, overloads: &'static [Overload]) -> Type {

@@ -3,13 +3,14 @@ use std::collections::HashMap;
 use cel::Program;
 use cel::common::ast::{
     ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
-    SourceInfo, operators,
+    SourceInfo, StructExpr, operators,
 };
 
 use super::issues::Issues;
 use super::literals;
 use super::overloads::named_type;
 use super::unify::{Unifier, most_general};
+use crate::schema::cel::made;
 use crate::schema::cel::types::{LIST, MAP, TYPE, Type};
 use crate::schema::cel::walk::qualified;
 
@@ -33,13 +34,14 @@ impl Checked {
     }
 }
 
-/// Checks an expression over these variables.
+/// Checks an expression over these variables. Those of mutating policies also make objects and JSON patches.
 ///
 /// # Errors
 /// The text of the server's compiler.
 pub(in crate::schema::cel) fn check(
     program: &Program,
     variables: &[(&str, Type)],
+    makes_patches: bool,
 ) -> Result<Checked, String> {
     let mut expression = program.expression().clone();
     let variables = variables.iter();
@@ -51,6 +53,7 @@ pub(in crate::schema::cel) fn check(
         types: HashMap::new(),
         overloads: HashMap::new(),
         issues: Issues::default(),
+        makes_patches,
     };
     checker.check(&mut expression);
     let Checker {
@@ -85,6 +88,8 @@ pub(super) struct Checker {
     types: HashMap<u64, Type>,
     overloads: HashMap<u64, Vec<&'static str>>,
     pub(super) issues: Issues,
+    /// Whether the expression may make objects and JSON patches.
+    pub(super) makes_patches: bool,
 }
 
 impl Checker {
@@ -110,7 +115,7 @@ impl Checker {
             Expr::Call(call) => self.call(id, call),
             Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map),
-            Expr::Struct(literal) => self.undeclared(id, &literal.type_name),
+            Expr::Struct(literal) => self.made(id, literal),
             Expr::Comprehension(all) => self.comprehension(all),
         };
         self.types.insert(id, found);
@@ -187,6 +192,10 @@ impl Checker {
                     Type::Error
                 }
             },
+            Type::Patched(name) => made::field_type(name, field).unwrap_or_else(|| {
+                self.issues.add(id, format!("undefined field '{field}'"));
+                Type::Error
+            }),
             Type::Library(name) => {
                 let text = match name.starts_with("net.") {
                     true => format!("type '{name}' does not support field selection"),
@@ -245,6 +254,41 @@ impl Checker {
         let keys = keys.unwrap_or_else(|| self.unifier.variable());
         let values = values.unwrap_or_else(|| self.unifier.variable());
         Type::map(keys, values)
+    }
+
+    /// An object or an operation of a JSON patch.
+    fn made(&mut self, id: u64, literal: &mut StructExpr) -> Type {
+        let name = literal.type_name.clone();
+        let found = made::type_named(&name).filter(|_| self.makes_patches);
+        let result = found.unwrap_or_else(|| self.undeclared(id, &name));
+        for entry in &mut literal.entries {
+            let entry_id = entry.id;
+            let EntryExpr::StructField(field) = &mut entry.expr else {
+                continue;
+            };
+            self.check(&mut field.value);
+            if result == Type::Error {
+                continue;
+            }
+            let Some(mut wanted) = made::field_type(&name, &field.field) else {
+                let text = format!("undefined field '{}'", field.field);
+                self.issues.add(entry_id, text);
+                continue;
+            };
+            if field.optional {
+                wanted = Type::optional(wanted);
+            }
+            let given = self.type_of(&field.value);
+            if !self.unifier.is_assignable(&wanted, &given) {
+                let name = &field.field;
+                let given = self.unifier.substitute(&given, true);
+                let text = format!(
+                    "expected type of field '{name}' is '{wanted}' but provided type is '{given}'"
+                );
+                self.issues.add(entry_id, text);
+            }
+        }
+        result
     }
 
     /// The type of the value of an optional entry.

@@ -517,4 +517,5 @@ errored decision_errored Decision.() bool
 error decision_error Decision.() string
 allowed decision_allowed Decision.() bool
 reason decision_reason Decision.() string
+jsonpatch.escapeKey string_jsonpatch_escapeKey_string (string) string
 ";

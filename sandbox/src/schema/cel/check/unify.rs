@@ -121,7 +121,12 @@ impl Unifier {
 
 fn is_nullable(other: &Type) -> bool {
     match other {
-        Type::Null | Type::Duration | Type::Timestamp | Type::Library(_) | Type::Object(_) => true,
+        Type::Null
+        | Type::Duration
+        | Type::Timestamp
+        | Type::Library(_)
+        | Type::Patched(_)
+        | Type::Object(_) => true,
         Type::Made(made) => made.name == super::super::types::OPTIONAL,
         _ => false,
     }

@@ -24,6 +24,8 @@ pub(super) use estimate::largest;
 pub(super) const LIST: u64 = 10;
 /// The cost of creating a map.
 pub(super) const MAP: u64 = 30;
+/// The cost of creating an object.
+pub(super) const OBJECT: u64 = 40;
 /// The cost of reading one character.
 const CHARACTER: f64 = 0.1;
 /// The cost of one character of a pattern.

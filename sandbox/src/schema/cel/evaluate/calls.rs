@@ -7,6 +7,7 @@ use cel::{Context, Value};
 use super::errors::{Result, Stopped};
 use super::evaluation::{Evaluation, RESULT, find, shown};
 use super::operators::{arithmetic, compare, negate, type_value};
+use crate::schema::cel::made::MadeObject;
 use crate::schema::cel::values::{as_optional, length, optional, type_name};
 use crate::schema::cel::{authorizer, compile, cost, library};
 
@@ -243,7 +244,11 @@ impl<'a> Evaluation<'a> {
             ("last", [Value::List(items)]) => Ok(optional(items.last().cloned())),
             ("optional.of", [value]) => Ok(optional(Some(value.clone()))),
             ("optional.ofNonZeroValue", [value]) => {
-                Ok(optional((!value.is_zero()).then(|| value.clone())))
+                let is_zero = match MadeObject::of(value) {
+                    Some(object) => object.fields.is_empty(),
+                    None => value.is_zero(),
+                };
+                Ok(optional((!is_zero).then(|| value.clone())))
             }
             ("optional.none", []) => Ok(optional(None)),
             ("hasValue", [value]) => match as_optional(value) {
@@ -259,6 +264,10 @@ impl<'a> Evaluation<'a> {
                 self.visit_many(items.len() as u64)?;
                 let present = items.iter().filter_map(|item| as_optional(item).flatten());
                 Ok(Value::List(present.cloned().collect::<Vec<_>>().into()))
+            }
+            ("jsonpatch.escapeKey", [Value::String(key)]) => {
+                let escaped = key.replace('~', "~0").replace('/', "~1");
+                Ok(Value::String(Arc::new(escaped)))
             }
             ("!_", _) => Err(Stopped::no_overload()),
             _ if let Some(result) = authorizer::call(function, arguments) => result,

@@ -1,8 +1,9 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cel::common::ast::{
-    ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr, operators,
+    ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr, StructExpr,
+    operators,
 };
 use cel::objects::{Key, Map};
 use cel::{IdedExpr, Value};
@@ -12,6 +13,7 @@ use super::errors::{Result, Stopped};
 use super::operators::type_value;
 use crate::schema::cel::check::named_type;
 use crate::schema::cel::cost;
+use crate::schema::cel::made::MadeObject;
 use crate::schema::cel::values::{as_optional, optional, type_name};
 
 /// The variable in which the macros of the parser collect their result.
@@ -81,6 +83,7 @@ impl<'a> Evaluation<'a> {
             Expr::Literal(value) => Ok(literal(value)),
             Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map),
+            Expr::Struct(literal) => self.made(literal),
             Expr::Call(call) => self.call(expression.id, call),
             Expr::Comprehension(all) => self.comprehension(all),
             _ => Err(Stopped::failed("unsupported expression")),
@@ -167,7 +170,10 @@ impl<'a> Evaluation<'a> {
         self.charge(1)?;
         let field = |value: &Value| match value {
             Value::Map(map) => Ok(find_text(map, &select.field).cloned()),
-            _ => Err(Stopped::no_overload()),
+            other => match MadeObject::of(other) {
+                Some(object) => Ok(object.fields.get(&select.field).cloned()),
+                None => Err(Stopped::no_overload()),
+            },
         };
         if !select.test {
             let key = &select.field;
@@ -251,6 +257,26 @@ impl<'a> Evaluation<'a> {
         }
         self.charge(cost::MAP)?;
         entry_map(entries)
+    }
+
+    fn made(&mut self, literal: &'a StructExpr) -> Result<Value> {
+        let mut fields = BTreeMap::new();
+        for entry in &literal.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return Err(Stopped::no_overload());
+            };
+            let value = self.value(&field.value)?;
+            if !field.optional {
+                fields.insert(field.field.clone(), value);
+            } else if let Some(present) = as_optional(&value) {
+                fields.extend(present.cloned().map(|value| (field.field.clone(), value)));
+            } else {
+                return Err(Stopped::no_overload());
+            }
+        }
+        self.charge(cost::OBJECT)?;
+        let name = literal.type_name.clone();
+        Ok(MadeObject { name, fields }.into_value())
     }
 
     fn comprehension(&mut self, all: &'a ComprehensionExpr) -> Result<Value> {
@@ -393,6 +419,10 @@ fn get(container: &Value, index: &Value) -> Result<Value> {
         Value::Map(map) => {
             let found = find(map, index).cloned();
             found.ok_or_else(|| Stopped::no_key(shown(index)))
+        }
+        other if let (Some(object), Value::String(name)) = (MadeObject::of(other), index) => {
+            let found = object.fields.get(name.as_str()).cloned();
+            found.ok_or_else(|| Stopped::no_key(name))
         }
         _ => Err(Stopped::no_overload()),
     }
