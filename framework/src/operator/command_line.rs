@@ -26,6 +26,8 @@ pub(super) struct CommandLine {
 /// The API server of `dev`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct DevOptions {
+    /// The kubeconfig of a running server; without it `dev` starts one.
+    pub(super) kubeconfig: Option<PathBuf>,
     pub(super) port: u16,
     /// Files to install before the operator starts.
     pub(super) install: Vec<PathBuf>,
@@ -41,9 +43,14 @@ pub(super) enum CommandAction {
         kubeconfig: KubeconfigOptions,
         options: RunOptions,
     },
-    /// Runs the operator against an API server in this process.
+    /// Runs the operator against an API server for development.
     Dev {
         server: DevOptions,
+        options: RunOptions,
+    },
+    /// Tries the operator, and lists what should be better.
+    Scorecard {
+        files: Vec<PathBuf>,
         options: RunOptions,
     },
     /// Prints the definitions of the operator's kinds.
@@ -212,6 +219,7 @@ impl CommandLine {
             }
             Some("dev") => CommandAction::Dev {
                 server: DevOptions {
+                    kubeconfig: matches.get_one("api-server-kubeconfig").cloned(),
                     port: matches.get_one("port").copied().unwrap_or_default(),
                     install: matches
                         .get_many("install")
@@ -221,6 +229,15 @@ impl CommandLine {
                         .collect(),
                     data: matches.get_one("data").cloned(),
                 },
+                options: options()?,
+            },
+            Some("scorecard") => CommandAction::Scorecard {
+                files: matches
+                    .get_many("files")
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect(),
                 options: options()?,
             },
             _ => CommandAction::Run {

@@ -236,9 +236,12 @@ pub enum OperatorError {
     /// `uninstall` or `adopt-from` could not change some objects. The text has a line for each.
     #[error("not all objects could be changed:\n  {}", .0.join("\n  "))]
     Unfinished(Vec<String>),
+    /// The check of `cargo pilothouse check` found this many things. They are printed.
+    #[error("{0} things should be better")]
+    Findings(usize),
     /// It is not known which kinds the API server serves.
     #[error("cannot find out what the API server serves: {0}")]
-    Discovery(MappingError),
+    Discovery(#[from] MappingError),
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),

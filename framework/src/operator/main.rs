@@ -132,6 +132,21 @@ impl Operator {
                     observability.run(run).await
                 })
             }
+            CommandAction::Scorecard { files, options } => {
+                // In front of the runtime: the check of the definitions has one of its own.
+                let checked = self.checked_definitions();
+                supervised(self.stopping.clone(), |cancel| async move {
+                    let (operator, observability) =
+                        self.with_observability(options, watched_settings)?;
+                    let work = operator.scorecard(files, checked);
+                    let work = async {
+                        let done = cancel.run_until_cancelled(work).await;
+                        let name = "scorecard".to_owned();
+                        done.unwrap_or(Err(OperatorError::Interrupted { name }))
+                    };
+                    observability.run(work).await
+                })
+            }
         }
     }
 
@@ -276,14 +291,23 @@ impl Operator {
         server: DevOptions,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use super::dev::{Banner, DevCluster, InstallFiles};
+        use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects};
 
         let install = InstallFiles::read(&server.install)?;
-        say("Starting an API server in this process …")?;
-        let cluster = DevCluster::start(&self.name, server.port, server.data.as_deref()).await?;
+        let (cluster, objects) = match (&server.kubeconfig, server.data) {
+            (Some(path), _) => (DevServer::of_kubeconfig(path).await?, Objects::Stay),
+            (None, data) => {
+                say("Starting an API server in this process …")?;
+                let cluster = DevCluster::start(&self.name, server.port, data.as_deref()).await?;
+                (
+                    DevServer::Own(cluster),
+                    data.map_or(Objects::End, Objects::Kept),
+                )
+            }
+        };
         let mut banner = Banner {
             operator: self.name.clone(),
-            api_server: cluster.address(),
+            api_server: cluster.url(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             taken_kubeconfig: cluster.taken_kubeconfig().map(Path::to_owned),
             http: None,
@@ -291,7 +315,7 @@ impl Operator {
             example: self.example.clone(),
             definitions: self.definitions()?,
             routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
-            data: server.data,
+            objects,
             only_stored: Vec::new(),
         };
         // If the operator waits for something, its user needs kubectl to find out what.
@@ -313,6 +337,52 @@ impl Operator {
         }
         cluster.stop().await;
         Ok(())
+    }
+
+    #[cfg(not(feature = "dev"))]
+    #[expect(clippy::unused_async, reason = "the other build awaits")]
+    async fn scorecard(
+        self,
+        _: Vec<PathBuf>,
+        _: Result<Vec<crd::CustomResourceDefinition>, OperatorError>,
+    ) -> Result<(), OperatorError> {
+        Err(OperatorError::NoSandbox)
+    }
+
+    /// Lists what should be better. `checked` is the result of [`checked_definitions`](Self::checked_definitions).
+    #[cfg(feature = "dev")]
+    async fn scorecard(
+        self,
+        files: Vec<PathBuf>,
+        checked: Result<Vec<crd::CustomResourceDefinition>, OperatorError>,
+    ) -> Result<(), OperatorError> {
+        use super::{
+            dev::InstallFiles,
+            scorecard::{Trial, breaks},
+        };
+
+        let files = InstallFiles::read(&files)?;
+        // An API server refuses the definitions otherwise, so there is nothing to try.
+        let definitions = checked?;
+        let is_own = |committed: &&crd::CustomResourceDefinition| {
+            let mut own = definitions.iter();
+            own.any(|one| one.spec.group == committed.spec.group)
+        };
+        let committed: Vec<_> = files
+            .definitions()
+            .filter(is_own)
+            .map(crd::to_json)
+            .collect();
+        let present: Vec<_> = definitions.iter().map(crd::to_json).collect();
+        let mut findings = breaks(&committed, &present);
+        findings.extend(Trial::run(self, files).await?);
+        for finding in &findings {
+            say(&finding.to_string())?;
+        }
+        match findings.len() {
+            0 => say("Nothing was found."),
+            count => Err(OperatorError::Findings(count)),
+        }
     }
 
     #[cfg(feature = "dev")]

@@ -107,6 +107,8 @@ mod registration;
 mod route;
 mod runnable;
 mod running;
+#[cfg(feature = "dev")]
+mod scorecard;
 mod serving;
 mod settings;
 mod setup;

@@ -123,8 +123,9 @@ fn verdicts(
     let compared = match result {
         Ok(compared) => compared,
         Err(why) => {
-            let failed = selected.iter();
-            let failed = failed.map(|case| (case.clone(), Some(format!("did not finish: {why}"))));
+            // The scenario itself, too, because no case may be listed yet.
+            let failed = selected.iter().cloned().chain([scenario.to_owned()]);
+            let failed = failed.map(|case| (case, Some(format!("did not finish: {why}"))));
             return failed.collect();
         }
     };

@@ -6,7 +6,8 @@ use crate::{crd::CustomResourceDefinition, operator::Serving};
 #[derive(Debug)]
 pub(in crate::operator) struct Banner {
     pub(in crate::operator) operator: String,
-    pub(in crate::operator) api_server: SocketAddr,
+    /// The URL of the API server.
+    pub(in crate::operator) api_server: String,
     pub(in crate::operator) kubeconfig: PathBuf,
     /// The usual path of the kubeconfig, if another process uses it.
     pub(in crate::operator) taken_kubeconfig: Option<PathBuf>,
@@ -16,10 +17,21 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
     /// The paths of the program's own routes.
     pub(in crate::operator) routes: Vec<String>,
-    /// The folder that keeps the objects; without it they end with the server.
-    pub(in crate::operator) data: Option<PathBuf>,
+    /// What becomes of the objects.
+    pub(in crate::operator) objects: Objects,
     /// The kinds of the operator that the server only stores.
     pub(in crate::operator) only_stored: Vec<String>,
+}
+
+/// What becomes of the objects of the API server when `dev` ends.
+#[derive(Debug)]
+pub(in crate::operator) enum Objects {
+    /// They end with the server.
+    End,
+    /// The server is not of this process.
+    Stay,
+    /// This folder keeps them.
+    Kept(PathBuf),
 }
 
 impl Banner {
@@ -36,7 +48,7 @@ impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kubeconfig = self.kubeconfig.display();
         writeln!(f, "\n{} is running.\n", self.operator)?;
-        writeln!(f, "  API server  https://{}", self.api_server)?;
+        writeln!(f, "  API server  {}", self.api_server)?;
         writeln!(f, "  kubeconfig  {kubeconfig}")?;
         if let Some(taken) = &self.taken_kubeconfig {
             let (operator, taken) = (&self.operator, taken.display());
@@ -76,9 +88,13 @@ impl fmt::Display for Banner {
             writeln!(f, "  kubectl explain {singular}.spec")?;
             writeln!(f, "  kubectl get {} --watch", names.plural)?;
         }
-        match &self.data {
-            None => writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n"),
-            Some(folder) => {
+        match &self.objects {
+            Objects::End => writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n"),
+            Objects::Stay => writeln!(
+                f,
+                "\nCtrl-C stops it. The API server goes on with its objects.\n"
+            ),
+            Objects::Kept(folder) => {
                 let folder = folder.display();
                 writeln!(f, "\nCtrl-C stops it. {folder} keeps its objects.\n")
             }
@@ -109,7 +125,7 @@ mod tests {
         ] {
             let banner = Banner {
                 operator: "website".into(),
-                api_server: ([127, 0, 0, 1], 1).into(),
+                api_server: "https://127.0.0.1:1".into(),
                 kubeconfig: "/k-2".into(),
                 taken_kubeconfig: Some("/k".into()),
                 http: Some(([127, 0, 0, 1], 2).into()),
@@ -117,7 +133,7 @@ mod tests {
                 example: None,
                 definitions: Vec::new(),
                 routes: vec!["/hook".into()],
-                data: Some("/objects".into()),
+                objects: Objects::Kept("/objects".into()),
                 only_stored: vec!["PodDisruptionBudget".into(), "Node".into()],
             };
             assert!(banner.early().ends_with("export KUBECONFIG=/k-2"));

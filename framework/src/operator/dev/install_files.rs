@@ -51,6 +51,19 @@ impl InstallFiles {
         Ok(Self { manifests })
     }
 
+    /// The objects that are no definitions.
+    pub(in crate::operator) fn objects(&self) -> impl Iterator<Item = &DynamicObject> {
+        let manifests = self.manifests.iter();
+        manifests.filter_map(|one| one.manifest.get::<DynamicObject>())
+    }
+
+    /// The definitions.
+    pub(in crate::operator) fn definitions(
+        &self,
+    ) -> impl Iterator<Item = &CustomResourceDefinition> {
+        self.manifests.iter().filter_map(FileManifest::definition)
+    }
+
     /// Installs everything: first definitions, until the server serves their kinds, then namespaces, then the other objects
     /// in the order of the files. The operator's own definitions stay as they are. `say` gets a line for each object.
     ///

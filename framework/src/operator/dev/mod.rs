@@ -1,6 +1,6 @@
-//! The subcommand `dev`: runs the operator against an API server in the same process.
+//! The subcommand `dev`: runs the operator against an API server in the same process, or against the one of a kubeconfig.
 //!
-//! `cluster.rs` starts the server, `kubeconfig.rs` writes its kubeconfig into a folder that `private_folder.rs`
+//! `server.rs` is either of them, `cluster.rs` starts the one in the process, `kubeconfig.rs` writes its kubeconfig into a folder that `private_folder.rs`
 //! protects, `install_files.rs` installs the files of `--install`, and `banner.rs` is the text for the user.
 
 mod banner;
@@ -9,7 +9,9 @@ mod install_files;
 mod kubeconfig;
 #[cfg(unix)]
 mod private_folder;
+mod server;
 
-pub(super) use banner::Banner;
+pub(super) use banner::{Banner, Objects};
 pub(super) use cluster::DevCluster;
 pub(super) use install_files::InstallFiles;
+pub(super) use server::DevServer;

@@ -60,6 +60,14 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .args(cluster());
     let run = Command::new("run").args(cluster());
     let dev = Command::new("dev").args([
+        // Another name than that of `run`, whose lines and settings must not choose where definitions are installed.
+        Arg::new("api-server-kubeconfig")
+            .long("api-server-kubeconfig")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with_all(["port", "data"])
+            .help_heading(CLUSTER)
+            .help("Work with the API server of this kubeconfig, and install the definitions there; without it the command starts a server"),
         Arg::new("port")
             .long("port")
             .value_name("PORT")
@@ -81,6 +89,14 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .help_heading(CLUSTER)
             .help("Keep the objects of the API server in this folder for the next start; without it they end with the command"),
     ]);
+    // The tool `cargo pilothouse check` calls it.
+    let scorecard = Command::new("scorecard").hide(true).arg(
+        Arg::new("files")
+            .value_name("FILE")
+            .num_args(0..)
+            .value_parser(value_parser!(PathBuf))
+            .help("Files in YAML or JSON: objects to try the operator with, and definitions that `crd` has printed, to compare with the present ones"),
+    );
     let crd = Command::new("crd")
         .arg(check())
         .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
@@ -143,6 +159,9 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             finished(dev, DEV_METRICS_ADDRESS, false)
                 .about("Run against an API server in this process, to try things out with kubectl"),
         )
+        .subcommand(finished(scorecard, DEV_METRICS_ADDRESS, false).about(
+            "Try the operator on an API server in this process, and list what should be better",
+        ))
         .subcommand(crd)
         .subcommand(rbac)
         .subcommand(manifests)

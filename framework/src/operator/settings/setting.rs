@@ -8,7 +8,14 @@ use clap::{
 use super::Origin;
 
 /// Flags that can only be given on the command line.
-const NO_SETTINGS: [&str; 4] = ["config", "print-settings", "help", "version"];
+const NO_SETTINGS: [&str; 5] = [
+    "config",
+    "print-settings",
+    "help",
+    "version",
+    // Nothing but the command line chooses where `dev` installs definitions.
+    "api-server-kubeconfig",
+];
 
 /// If the name of a flag ends with one of these words, its value is a secret, even if the flag is not marked.
 const SECRETS: [&str; 8] = [

@@ -52,7 +52,9 @@ impl Variables {
     /// The command with the variables' names in its help.
     pub(super) fn with_names_in_help(&self, command: Command) -> Command {
         let command = command.mut_args(|arg| {
-            if arg.get_long().is_none() || arg.get_id() == "print-settings" {
+            let id = arg.get_id().as_str();
+            let only_argument = ["print-settings", "api-server-kubeconfig"].contains(&id);
+            if arg.get_long().is_none() || only_argument {
                 return arg;
             }
             let name = self.name(&arg);

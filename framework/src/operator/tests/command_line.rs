@@ -94,6 +94,13 @@ fn dev_uses_free_ports_on_loopback_by_default() {
             },
         ),
         (
+            "dev --api-server-kubeconfig k",
+            DevOptions {
+                kubeconfig: Some("k".into()),
+                ..DevOptions::default()
+            },
+        ),
+        (
             "dev --install a.yaml --install b,c.json",
             DevOptions {
                 install: vec!["a.yaml".into(), "b,c.json".into()],

@@ -1,0 +1,5 @@
+use pilothouse::prelude::*;
+
+fn main() -> ExitCode {
+    greeting::operator().example("example/greeting.yaml").main()
+}

@@ -1,0 +1,260 @@
+//! Insertions into the sources of the user.
+
+use std::ops::Range;
+
+use proc_macro2::Span;
+use syn::{Attribute, Expr, File, Item, LitStr, Stmt, spanned::Spanned};
+
+use crate::names::{ApiVersion, Kind};
+
+/// A source with the kind added.
+#[derive(Debug, PartialEq)]
+pub(super) struct Edited {
+    pub(super) text: String,
+    /// What could not be added.
+    pub(super) missing: Vec<Place>,
+}
+
+/// A place that the source does not have, and the line to write by hand.
+#[derive(Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) what: &'static str,
+    pub(super) line: String,
+}
+
+/// Declares the module of a kind, exports its types, and adds its controller to the function `operator`. What is there already is not
+/// added again.
+pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
+    let file = syn::parse_file(text)?;
+    let (module, name) = (kind.module(), kind.as_str());
+    let mut insertions: Vec<(usize, String)> = Vec::new();
+    let mut missing = Vec::new();
+
+    let has_module = file
+        .items
+        .iter()
+        .any(|item| matches!(item, Item::Mod(one) if one.ident == module));
+    let mut declarations = String::new();
+    if !has_module {
+        declarations += &format!("mod {module};\n");
+    }
+    if !declarations.is_empty() {
+        insertions.push(
+            match last(
+                &file,
+                |item| matches!(item, Item::Mod(one) if one.content.is_none()),
+            ) {
+                Some(after) => (after.end, format!("\n{}", declarations.trim_end())),
+                None => (first_item(&file, text), format!("{declarations}\n")),
+            },
+        );
+    }
+    let export =
+        format!("pub use {module}::{{{name}, {name}Reconciler, {name}Spec, {name}Status}};");
+    if !exports(&file, &module) {
+        let is_export = |item: &Item| matches!(item, Item::Use(one) if !matches!(one.vis, syn::Visibility::Inherited));
+        let is_use = |item: &Item| matches!(item, Item::Use(_));
+        insertions.push(match last(&file, is_export) {
+            Some(after) => (after.end, format!("\n{export}")),
+            None => match last(&file, is_use)
+                .or_else(|| last(&file, |item| matches!(item, Item::Mod(_))))
+            {
+                Some(after) => (after.end, format!("\n\n{export}")),
+                None => (first_item(&file, text), format!("{export}\n\n")),
+            },
+        });
+    }
+    let call = format!(".controller({name}Reconciler)");
+    match chain(&file) {
+        Some(chain) if chain.has_controller(&format!("{name}Reconciler")) => {}
+        Some(chain) => {
+            let before = indentation(text, chain.after);
+            insertions.push((chain.after, format!("\n{before}{call}")));
+        }
+        None => missing.push(Place {
+            what: "The function `operator` with `Operator::new(…)`",
+            line: call,
+        }),
+    }
+
+    // From the end, so that the earlier places stay; of one place the later insertion stands behind.
+    let mut ordered: Vec<_> = insertions.into_iter().enumerate().collect();
+    ordered.sort_by_key(|(number, (at, _))| std::cmp::Reverse((*at, *number)));
+    let mut text = text.to_owned();
+    for (_, (at, insertion)) in ordered {
+        text.insert_str(at, &insertion);
+    }
+    Ok(Edited { text, missing })
+}
+
+/// Group and version of the first kind of a source.
+pub(super) fn declared(text: &str) -> Option<ApiVersion> {
+    let file = syn::parse_file(text).ok()?;
+    file.items.iter().find_map(|item| match item {
+        Item::Struct(one) => one.attrs.iter().find_map(api_version),
+        _ => None,
+    })
+}
+
+fn api_version(attribute: &Attribute) -> Option<ApiVersion> {
+    if !attribute.path().is_ident("resource") {
+        return None;
+    }
+    let (mut group, mut version) = (None, None);
+    // What else the attribute says makes no difference here.
+    let _ = attribute.parse_nested_meta(|meta| {
+        for (name, value) in [("group", &mut group), ("version", &mut version)] {
+            if meta.path.is_ident(name) {
+                *value = Some(meta.value()?.parse::<LitStr>()?.value());
+            }
+        }
+        Ok(())
+    });
+    ApiVersion::new(&format!("{}/{}", group?, version?)).ok()
+}
+
+fn range(span: Span) -> Range<usize> {
+    span.byte_range()
+}
+
+/// The last item of a sort.
+fn last(file: &File, is: impl Fn(&Item) -> bool) -> Option<Range<usize>> {
+    let found = file.items.iter().rfind(|item| is(item));
+    found.map(|item| range(item.span()))
+}
+
+/// Where the first item begins, with its documentation.
+fn first_item(file: &File, text: &str) -> usize {
+    file.items
+        .first()
+        .map_or(text.len(), |item| range(item.span()).start)
+}
+
+/// Whether something of this module is exported.
+fn exports(file: &File, module: &str) -> bool {
+    file.items.iter().any(|item| match item {
+        Item::Use(one) => match &one.tree {
+            syn::UseTree::Path(path) => path.ident == module,
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// The chain of calls `Operator::new(…).controller(…)…` at the end of the function `operator`.
+struct Chain<'a> {
+    calls: Vec<&'a syn::ExprMethodCall>,
+    /// Behind its last controller, or behind `Operator::new(…)`.
+    after: usize,
+}
+
+impl Chain<'_> {
+    fn has_controller(&self, name: &str) -> bool {
+        self.calls.iter().any(|call| {
+            call.method == "controller"
+                && call.args.iter().any(|argument| match argument {
+                    Expr::Path(path) => path
+                        .path
+                        .segments
+                        .last()
+                        .is_some_and(|last| last.ident == name),
+                    _ => false,
+                })
+        })
+    }
+}
+
+fn chain(file: &File) -> Option<Chain<'_>> {
+    let function = file.items.iter().find_map(|item| match item {
+        Item::Fn(one) if one.sig.ident == "operator" => Some(one),
+        _ => None,
+    })?;
+    let Some(Stmt::Expr(last, None)) = function.block.stmts.last() else {
+        return None;
+    };
+    let mut inner = last;
+    let mut calls = Vec::new();
+    while let Expr::MethodCall(call) = inner {
+        calls.push(call);
+        inner = &call.receiver;
+    }
+    let Expr::Call(new) = inner else {
+        return None;
+    };
+    let Expr::Path(function) = &*new.func else {
+        return None;
+    };
+    let segments: Vec<String> = function
+        .path
+        .segments
+        .iter()
+        .map(|one| one.ident.to_string())
+        .collect();
+    if !segments.ends_with(&["Operator".into(), "new".into()]) {
+        return None;
+    }
+    let controller = calls.iter().find(|call| call.method == "controller");
+    let after = controller.map_or_else(|| range(new.span()).end, |call| range(call.span()).end);
+    Some(Chain { calls, after })
+}
+
+/// The indentation for one more call behind this place: that of the line, if the line is itself a call of the chain.
+fn indentation(text: &str, at: usize) -> String {
+    let line = text[..at].rsplit('\n').next().unwrap_or_default();
+    let content = line.trim_start();
+    let spaces = &line[..line.len() - content.len()];
+    match content.starts_with('.') {
+        true => spaces.into(),
+        false => format!("{spaces}    "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(text: &str) -> String {
+        let edited = add(text, &Kind::new("CronTask").unwrap()).unwrap();
+        assert_eq!(edited.missing, []);
+        // A second time changes nothing.
+        assert_eq!(
+            add(&edited.text, &Kind::new("CronTask").unwrap()).unwrap(),
+            edited
+        );
+        edited.text
+    }
+
+    #[test]
+    fn a_kind_is_added_behind_the_others() {
+        let text = "//! Mine.\n\nmod website; // the site\n\nuse pilothouse::prelude::*;\n\npub use website::Website;\n\n/// All.\npub fn operator() -> Operator {\n    let name = \"größe\";\n    Operator::new(name)\n        .controller(WebsiteReconciler)\n        .version(\"1\")\n}\n";
+        let expected = "//! Mine.\n\nmod website;\nmod cron_task; // the site\n\nuse pilothouse::prelude::*;\n\npub use website::Website;\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\n/// All.\npub fn operator() -> Operator {\n    let name = \"größe\";\n    Operator::new(name)\n        .controller(WebsiteReconciler)\n        .controller(CronTaskReconciler)\n        .version(\"1\")\n}\n";
+        assert_eq!(added(text), expected);
+    }
+
+    #[test]
+    fn an_operator_without_a_kind_gets_its_first() {
+        let text = "use pilothouse::prelude::*;\n\npub fn operator() -> Operator {\n    Operator::new(\"tasks\")\n}\n";
+        let expected = "mod cron_task;\n\nuse pilothouse::prelude::*;\n\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\npub fn operator() -> Operator {\n    Operator::new(\"tasks\")\n        .controller(CronTaskReconciler)\n}\n";
+        assert_eq!(added(text), expected);
+    }
+
+    #[test]
+    fn without_the_function_the_line_is_told() {
+        for text in [
+            "",
+            "fn operator() -> Operator { build() }",
+            "fn operator() { let a = Operator::new(\"a\"); }",
+        ] {
+            let edited = add(text, &Kind::new("CronTask").unwrap()).unwrap();
+            assert_eq!(edited.missing[0].line, ".controller(CronTaskReconciler)");
+        }
+    }
+
+    #[test]
+    fn the_group_is_that_of_the_first_kind() {
+        let text = "#[derive(Resource)]\n#[resource(group = \"a.dev\", version = \"v1beta1\", namespaced, names(plural = \"x\"))]\nstruct A;";
+        let expected = ApiVersion::new("a.dev/v1beta1").unwrap();
+        assert_eq!(declared(text), Some(expected));
+        assert_eq!(declared("struct B;"), None);
+    }
+}

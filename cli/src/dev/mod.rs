@@ -1,0 +1,29 @@
+//! The subcommand `dev`: the operator with an API server, rebuilt and restarted when a source changes.
+//!
+//! The API server runs in this process and stays, with its objects and with kubectl's connections. The operator is a process of its own:
+//! its subcommand `dev --api-server-kubeconfig` installs the definitions and works. While a build fails, the operator of the last good build goes on.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `session.rs` | the loop |
+//! | `server.rs` | the API server and its kubeconfig |
+//! | `operator.rs` | the process of the operator |
+//! | `sources.rs` | whether a source has changed |
+
+mod operator;
+mod server;
+mod session;
+mod sources;
+
+use std::env;
+
+use crate::{arguments::DevOptions, error::Error, package};
+
+pub(crate) fn run(options: DevOptions) -> Result<(), Error> {
+    let package = package::find(&env::current_dir()?, options.package.as_deref())?;
+    let program = package.program()?.to_owned();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(session::run(options, package, program))
+}

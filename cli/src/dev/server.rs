@@ -1,0 +1,77 @@
+use std::{
+    fs,
+    io::Write,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use pilothouse_sandbox::{HttpsServer, Sandbox};
+
+use crate::error::Error;
+
+/// The time limit for the end of the server.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The API server of this process.
+pub(super) struct Server {
+    sandbox: Sandbox,
+    /// The server listens as long as this exists.
+    _https: HttpsServer,
+    pub(super) kubeconfig: PathBuf,
+}
+
+impl Server {
+    /// Starts the server, with the objects of the folder `data` if there is one, and writes its kubeconfig into `folder`.
+    pub(super) async fn start(
+        port: u16,
+        data: Option<&Path>,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        let failed = |error: &dyn ToString| Error::Server(error.to_string());
+        let mut builder = Sandbox::builder().simulator(true).rbac(true);
+        if let Some(data) = data {
+            builder = builder.data(data);
+        }
+        let sandbox = builder.build().map_err(|error| failed(&error))?;
+        let https = sandbox
+            .serve_https((Ipv4Addr::LOCALHOST, port).into())
+            .await;
+        let https = https.map_err(|error| {
+            let hint = match error.kind() {
+                std::io::ErrorKind::AddrInUse => ": choose another with --port",
+                _ => "",
+            };
+            Error::Server(format!("port {port}: {error}{hint}"))
+        })?;
+        let kubeconfig = folder.join("kubeconfig");
+        write_private(&kubeconfig, &sandbox.kubeconfig(&https))
+            .map_err(Error::file(&kubeconfig))?;
+        Ok(Self {
+            sandbox,
+            _https: https,
+            kubeconfig,
+        })
+    }
+
+    /// Ends the server.
+    pub(super) async fn stop(self) {
+        if tokio::time::timeout(GRACE, self.sandbox.shutdown())
+            .await
+            .is_err()
+        {
+            eprintln!("the API server did not end within {GRACE:?}: going on without waiting");
+        }
+    }
+}
+
+/// Replaces a file that only its owner can read, in one step.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // A temporary file is for its owner alone.
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    draft.write_all(text.as_bytes())?;
+    draft.persist(path)?;
+    Ok(())
+}

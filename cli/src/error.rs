@@ -1,0 +1,54 @@
+use std::{io, path::PathBuf};
+
+use crate::names::NameError;
+
+/// Why a subcommand did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("{} exists and is no empty folder: choose another name, or another folder with --path", .0.display())]
+    FolderInUse(PathBuf),
+    #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
+    FileExists(PathBuf),
+    #[error("{} is no folder with the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
+    NoFramework(PathBuf),
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{} cannot be changed: {reason}", path.display())]
+    Manifest { path: PathBuf, reason: String },
+    #[error("{}:{}: {source}: mend it, and run the command again", path.display(), source.span().start().line)]
+    Syntax { path: PathBuf, source: syn::Error },
+    #[error("{} is missing: the function `operator` with the kinds stands there; move it there from src/main.rs", .0.display())]
+    NoLibrary(PathBuf),
+    #[error("cargo cannot be started: {0}; is it in the PATH?")]
+    Cargo(io::Error),
+    #[error(
+        "there is no package here: {0}; change to the folder of the operator, or begin one with `cargo pilothouse new`"
+    )]
+    Metadata(String),
+    #[error("{0}")]
+    Package(String),
+    #[error(
+        "another `cargo pilothouse dev` of `{0}` runs: stop it first, or build into another folder with CARGO_TARGET_DIR"
+    )]
+    Running(String),
+    #[error("the API server cannot be started: {0}")]
+    Server(String),
+    #[error("{program} cannot be started: {source}")]
+    Program { program: PathBuf, source: io::Error },
+    #[error("the operator does not build: mend what the compiler shows")]
+    Build,
+    #[error("the check has found something")]
+    Check,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// An error with the path of the file that it is about.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}

@@ -1,0 +1,46 @@
+//! `cargo pilothouse`: from an empty folder to an operator that runs.
+//!
+//! | folder or file | subcommand, or what it holds |
+//! | --- | --- |
+//! | `new/` | `new`: writes an operator's folder |
+//! | `add/` | `add kind`: writes one more kind, and changes the operator's sources for it |
+//! | `dev/` | `dev`: rebuilds and restarts the operator when a source changes, while the API server stays |
+//! | `check.rs` | `check`: lets the operator try itself |
+//! | `build.rs` | a run of `cargo build` |
+//! | `arguments.rs` | the command line |
+//! | `names.rs` | names of operators and kinds, and what follows from them |
+//! | `template.rs` | the texts of `templates/` with the names filled in |
+//! | `package.rs` | what `cargo metadata` tells of the user's package |
+//! | `terminal.rs` | questions |
+
+mod add;
+mod arguments;
+mod build;
+mod check;
+mod dev;
+mod error;
+mod names;
+mod new;
+mod package;
+mod template;
+mod terminal;
+
+use std::process::ExitCode;
+
+use arguments::Arguments;
+
+fn main() -> ExitCode {
+    let done = match arguments::read() {
+        Arguments::New(options) => new::run(&options),
+        Arguments::AddKind(options) => add::run(&options),
+        Arguments::Check(options) => check::run(&options),
+        Arguments::Dev(options) => dev::run(options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What `cargo metadata` tells of the user's package.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// The user's package.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// The folder of its `Cargo.toml`.
+    pub(crate) folder: PathBuf,
+    /// The name of its program.
+    program: Option<String>,
+    /// The folder into which Cargo builds.
+    pub(crate) target: PathBuf,
+    /// The folders of the workspace's packages, and of the packages that these depend on by a path.
+    pub(crate) sources: Vec<PathBuf>,
+    /// The names of its dependencies.
+    pub(crate) dependencies: Vec<String>,
+}
+
+impl Package {
+    /// The name of its program.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub(crate) fn program(&self) -> Result<&str, Error> {
+        self.program.as_deref().ok_or_else(|| {
+            let name = &self.name;
+            Error::Package(format!(
+                "the package `{name}` has no program: it needs src/main.rs"
+            ))
+        })
+    }
+}
+
+/// Cargo, as the one that called this program.
+pub(crate) fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The package in this folder, or the one with this name in its workspace.
+///
+/// # Errors
+/// If there is none, or if several are possible: the text lists them.
+pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> {
+    let metadata = metadata(folder)?;
+    let all = metadata["packages"].as_array().into_iter().flatten();
+    let (mut packages, mut sources) = (Vec::new(), Vec::new());
+    for package in all {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+        let place = manifest.parent().map(Path::to_owned).unwrap_or_default();
+        let paths = dependencies(package).filter_map(|one| one["path"].as_str());
+        sources.extend(paths.map(PathBuf::from));
+        sources.push(place.clone());
+        packages.push((package, place));
+    }
+    sources.sort();
+    sources.dedup();
+    let title = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
+    let here = folder.canonicalize().map_err(Error::file(folder))?;
+    let is_here = |place: &Path| {
+        place
+            .canonicalize()
+            .is_ok_and(|place| here.starts_with(place))
+    };
+    let found = match name {
+        Some(name) => packages.iter().find(|(package, _)| package["name"] == name),
+        None => match &packages[..] {
+            [one] => Some(one),
+            // The innermost one.
+            several => several
+                .iter()
+                .filter(|(_, place)| is_here(place))
+                .max_by_key(|(_, place)| place.components().count()),
+        },
+    };
+    let Some((package, place)) = found else {
+        let names: Vec<String> = packages.iter().map(|(package, _)| title(package)).collect();
+        let names = names.join(", ");
+        return Err(Error::Package(match name {
+            Some(name) => format!("the workspace has no package `{name}`; it has {names}"),
+            None => {
+                format!("the workspace has several packages: name one with --package ({names})")
+            }
+        }));
+    };
+    let targets = package["targets"].as_array().into_iter().flatten();
+    let programs: Vec<&str> = targets
+        .filter(|target| {
+            target["kind"]
+                .as_array()
+                .is_some_and(|kinds| kinds.contains(&"bin".into()))
+        })
+        .filter_map(|target| target["name"].as_str())
+        .collect();
+    let usual = package["default_run"].as_str().or_else(|| {
+        let named = programs.iter().find(|program| package["name"] == **program);
+        named.or_else(|| programs.first()).copied()
+    });
+    Ok(Package {
+        name: title(package),
+        folder: place.clone(),
+        program: usual.map(str::to_owned),
+        target: metadata["target_directory"]
+            .as_str()
+            .unwrap_or_default()
+            .into(),
+        sources,
+        dependencies: dependencies(package)
+            .filter_map(|one| one["name"].as_str())
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
+    package["dependencies"].as_array().into_iter().flatten()
+}
+
+fn metadata(folder: &Path) -> Result<Value, Error> {
+    let mut command = cargo();
+    command
+        // Without the dependencies it needs no registry.
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(folder);
+    let output = command.output().map_err(Error::Cargo)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let said = said.trim().trim_start_matches("error: ");
+        return Err(Error::Metadata(said.into()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| Error::Metadata(error.to_string()))
+}

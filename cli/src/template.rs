@@ -1,0 +1,154 @@
+//! The texts of `templates/`, with the names filled in.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use crate::names::{ApiVersion, Kind, OperatorName};
+
+/// What the texts are about.
+pub(crate) struct Names<'a> {
+    pub(crate) operator: &'a OperatorName,
+    pub(crate) kind: &'a Kind,
+    pub(crate) api_version: &'a ApiVersion,
+    /// The value of the dependency on the framework in `Cargo.toml`, without its braces.
+    pub(crate) framework: &'a str,
+    /// The folder of the operator in the project, with a slash at its end; empty if it is the project's.
+    pub(crate) folder: &'a str,
+}
+
+impl Names<'_> {
+    /// The text with a value for each `{{name}}`.
+    pub(crate) fn fill(&self, template: &str) -> String {
+        let (name, kind, module) = (
+            self.operator.as_str(),
+            self.kind.as_str(),
+            self.kind.module(),
+        );
+        let (library, singular) = (self.operator.library(), self.kind.singular());
+        let values = [
+            ("name", name),
+            ("library", &library),
+            ("kind", kind),
+            ("module", &module),
+            ("singular", &singular),
+            ("group", &self.api_version.group),
+            ("version", &self.api_version.version),
+            ("framework", self.framework),
+            ("folder", self.folder),
+        ];
+        let mut text = template.to_owned();
+        for (name, value) in values {
+            text = text.replace(&format!("{{{{{name}}}}}"), value);
+        }
+        text
+    }
+}
+
+/// Formats sources: the names change where a line is broken and in which order imports stand. Without rustfmt they stay as they are.
+pub(crate) fn format(sources: &[PathBuf]) {
+    let sources = sources
+        .iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut command = Command::new("rustfmt");
+    command.args(["--edition", "2024"]).args(sources);
+    let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+}
+
+/// A file of a template: its path, and its text before the names are filled in. The path may contain names, too.
+pub(crate) type Template = (&'static str, &'static str);
+
+/// The files that a project has once.
+pub(crate) const PROJECT: &[Template] = &[
+    (".gitignore", include_str!("../templates/project/gitignore")),
+    (
+        ".editorconfig",
+        include_str!("../templates/project/editorconfig"),
+    ),
+    (
+        ".vscode/extensions.json",
+        include_str!("../templates/project/extensions.json"),
+    ),
+    (
+        ".vscode/settings.json",
+        include_str!("../templates/project/settings.json"),
+    ),
+    (
+        ".github/workflows/ci.yaml",
+        include_str!("../templates/project/ci.yaml"),
+    ),
+    (
+        ".dockerignore",
+        include_str!("../templates/project/dockerignore"),
+    ),
+    (
+        "Dockerfile",
+        include_str!("../templates/project/Dockerfile"),
+    ),
+    ("README.md", include_str!("../templates/project/README.md")),
+    ("deny.toml", include_str!("../templates/project/deny.toml")),
+];
+
+/// The profiles of Cargo: they stand in the manifest at the top of a project.
+pub(crate) const PROFILES: &str = include_str!("../templates/project/profiles.toml");
+
+/// The manifest of a workspace.
+pub(crate) const WORKSPACE: &[Template] = &[(
+    "Cargo.toml",
+    include_str!("../templates/project/workspace.toml"),
+)];
+
+/// The files of an operator, beside those of its kinds.
+pub(crate) const OPERATOR: &[Template] = &[
+    (
+        "Cargo.toml",
+        include_str!("../templates/operator/operator.toml"),
+    ),
+    ("src/lib.rs", include_str!("../templates/operator/lib.rs")),
+    ("src/main.rs", include_str!("../templates/operator/main.rs")),
+];
+
+/// The files of a kind.
+pub(crate) const KIND: &[Template] = &[
+    (
+        "src/{{module}}.rs",
+        include_str!("../templates/kind/kind.rs"),
+    ),
+    (
+        "tests/{{module}}.rs",
+        include_str!("../templates/kind/test.rs"),
+    ),
+    (
+        "example/{{singular}}.yaml",
+        include_str!("../templates/kind/example.yaml"),
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_every_template_is_known() {
+        let (operator, kind) = (
+            OperatorName::new("web-site").unwrap(),
+            Kind::new("WebSite").unwrap(),
+        );
+        let names = Names {
+            operator: &operator,
+            kind: &kind,
+            api_version: &ApiVersion::new("example.com/v1").unwrap(),
+            framework: "version = \"0.1\"",
+            folder: "operators/web-site/",
+        };
+        for (path, text) in [PROJECT, WORKSPACE, OPERATOR, KIND].concat() {
+            for text in [path, text] {
+                let filled = names.fill(text);
+                // GitHub's own placeholders have a dollar sign.
+                let left = filled.replace("${{", "");
+                assert!(!left.contains("{{"), "{path}: {filled}");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `add kind` on the created operator: what it writes, and that it changes nothing a second time.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn cargo_pilothouse(folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+    let words = line.split_whitespace();
+    command.arg("pilothouse").args(words).current_dir(folder);
+    command.output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A new operator in a temporary folder.
+fn created() -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    stdout(&cargo_pilothouse(
+        temporary.path(),
+        "new greeting --api-version demo.example.com/v1beta1",
+    ));
+    let folder = temporary.path().join("greeting");
+    (temporary, folder)
+}
+
+#[test]
+fn a_kind_is_added_once_and_takes_the_group_of_the_others() {
+    let (_temporary, folder) = created();
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, "add kind CronTask"));
+    let expected = "wrote src/cron_task.rs\nwrote tests/cron_task.rs\nwrote example/crontask.yaml\nchanged src/lib.rs\n";
+    assert_eq!(said, expected);
+    insta::assert_snapshot!(read("src/lib.rs"));
+    assert!(
+        read("src/cron_task.rs").contains("group = \"demo.example.com\", version = \"v1beta1\"")
+    );
+    // The sources of a kind differ from those of the first one in nothing but the names.
+    let renamed = |path: &str| {
+        read(path)
+            .replace("CronTask", "Greeting")
+            .replace("cron_task", "greeting")
+            .replace("crontask", "greeting")
+    };
+    let squeezed = |text: String| text.split_whitespace().collect::<String>();
+    assert_eq!(
+        squeezed(renamed("src/cron_task.rs")),
+        squeezed(read("src/greeting.rs"))
+    );
+
+    let before = read("src/lib.rs");
+    let again = cargo_pilothouse(&folder, "add kind CronTask");
+    assert!(!again.status.success());
+    assert_eq!(read("src/lib.rs"), before);
+}
+
+#[test]
+fn an_operator_that_is_built_elsewhere_stays_and_the_lines_are_printed() {
+    let (_temporary, folder) = created();
+    let lib = folder.join("src/lib.rs");
+    // Not as rustfmt would have it: the tool must not format what is the user's.
+    let own =
+        "mod   greeting;\npub fn operator() -> pilothouse::operator::Operator { own::build() }\n";
+    fs::write(&lib, own).unwrap();
+    let manifest = folder.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest)
+        .unwrap()
+        .replace("serde_json = \"1\"\n", "");
+    fs::write(&manifest, text).unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, "add kind CronTask"));
+    assert!(
+        said.contains("Write there: .controller(CronTaskReconciler)"),
+        "{said}"
+    );
+    assert!(said.contains("cargo add --dev serde_json"), "{said}");
+    let text = fs::read_to_string(&lib).unwrap();
+    let added = "\nmod cron_task;\n\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};";
+    assert_eq!(text.replace(added, ""), own);
+}

@@ -1,0 +1,129 @@
+//! The folder `created` holds what `cargo pilothouse new greeting` writes. It is a member of the workspace, so its program and its tests are
+//! built and run with all others, and the book includes its sources.
+//!
+//! After a change of a template, run `UPDATE_CREATED=1 cargo test -p cargo-pilothouse --test created`, and read what has changed.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Files by their paths in a folder.
+type Files = BTreeMap<PathBuf, String>;
+
+fn files(folder: &Path) -> Files {
+    let mut found = Files::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".git") || path.ends_with("Cargo.lock") {
+            } else if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).unwrap();
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
+            }
+        }
+    }
+    found
+}
+
+fn new(folder: &Path, line: &str) -> Files {
+    let program = env!("CARGO_BIN_EXE_cargo-pilothouse");
+    let mut command = Command::new(program);
+    let words = line.split_whitespace();
+    command.args(["pilothouse", "new"]).args(words);
+    let output = command.current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {said}");
+    files(&folder.join("greeting"))
+}
+
+/// The files as a member of this workspace has them: with the framework of this repository, and without profiles, which only the top of a
+/// workspace has.
+fn as_a_member(mut files: Files) -> Files {
+    let manifest = files.get_mut(Path::new("Cargo.toml")).unwrap();
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(manifest.contains(&version), "{manifest}");
+    let profiles = "\n# Backtraces show";
+    let (package, _) = manifest.split_once(profiles).unwrap();
+    *manifest = package.replace(
+        &format!("{{ {version} }}"),
+        "{ path = \"../../framework\" }",
+    );
+    files
+}
+
+#[test]
+fn the_created_operator_is_the_one_of_the_repository() {
+    let temporary = tempfile::tempdir().unwrap();
+    let written = as_a_member(new(temporary.path(), "greeting"));
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("created");
+    if env::var_os("UPDATE_CREATED").is_some() {
+        for (path, text) in &written {
+            let path = kept.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    let kept = files(&kept);
+    let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&written), names(&kept));
+    for (path, text) in &written {
+        assert_eq!(text, &kept[path], "{}", path.display());
+    }
+}
+
+#[test]
+fn in_a_workspace_the_operator_has_the_same_sources() {
+    let temporary = tempfile::tempdir().unwrap();
+    let alone = new(temporary.path(), "greeting");
+    let temporary = tempfile::tempdir().unwrap();
+    let member = new(temporary.path(), "greeting --workspace");
+    let root = &member[Path::new("Cargo.toml")];
+    assert!(root.contains("members = [\"operators/*\"]") && root.contains("[profile.dev]"));
+    for source in ["src/lib.rs", "src/greeting.rs", "tests/greeting.rs"] {
+        let inside = Path::new("operators/greeting").join(source);
+        assert_eq!(member[&inside], alone[Path::new(source)], "{source}");
+    }
+
+    // A second operator becomes a member, and brings only its own files.
+    let folder = temporary.path().join("greeting");
+    let second = [
+        "pilothouse",
+        "new",
+        "farewell",
+        "--path",
+        "operators/farewell",
+    ];
+    let program = env!("CARGO_BIN_EXE_cargo-pilothouse");
+    let mut command = Command::new(program);
+    let status = command.args(second).current_dir(&folder).output().unwrap();
+    assert!(status.status.success());
+    let both = files(&folder);
+    assert_eq!(&both[Path::new("Cargo.toml")], root);
+    assert!(both.contains_key(Path::new("operators/farewell/src/farewell.rs")));
+    assert!(!both.contains_key(Path::new("operators/farewell/deny.toml")));
+}
+
+#[test]
+fn an_empty_folder_stays_the_same_folder() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("greeting");
+    fs::create_dir(&folder).unwrap();
+    // A handle on the folder, as the shell of its user has.
+    let inside = fs::File::open(&folder).unwrap();
+    let kept = inside.metadata().unwrap();
+    let written = new(temporary.path(), "greeting");
+    assert!(written.contains_key(Path::new("src/main.rs")));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        assert_eq!(kept.ino(), fs::metadata(&folder).unwrap().ino());
+    }
+    let others = fs::read_dir(temporary.path()).unwrap().count();
+    assert_eq!(others, 1, "a draft was left behind");
+}

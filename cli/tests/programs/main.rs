@@ -1,0 +1,288 @@
+//! The tool with programs that run: the live `dev`, and `check`.
+//!
+//! Cargo builds, the program starts, and it works with an API server: all of that is real. To be quick, the package that is built is a
+//! program of a few lines without dependencies: it starts this test as an operator.
+
+mod careless;
+mod loud;
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    sync::mpsc::{self, Receiver},
+    time::{Duration, Instant},
+};
+
+use futures_util::TryStreamExt;
+use greeting::{Greeting, GreetingSpec};
+use pilothouse::{
+    client::{
+        Api, Client, Config, KubeconfigOptions, Patch, PatchParams, PostParams, WatchEvent,
+        WatchParams,
+    },
+    prelude::*,
+};
+use tempfile::TempDir;
+
+/// Which operator this process is.
+const OPERATOR: &str = "PILOTHOUSE_TEST_OPERATOR";
+/// Enough for a build beside other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn main() -> ExitCode {
+    match env::var(OPERATOR).as_deref() {
+        Ok("loud") => return loud::operator().main(),
+        Ok("careless") => return careless::operator().main(),
+        Ok(_) => return greeting::operator().main(),
+        Err(_) => {}
+    }
+    // `cargo test NAME` runs what its name chooses, as in other tests.
+    let chosen = env::args().nth(1).filter(|name| !name.starts_with('-'));
+    let is_chosen = |name: &str| {
+        chosen
+            .as_ref()
+            .is_none_or(|chosen| name.contains(chosen.as_str()))
+    };
+    let tests: [(&str, fn()); 2] = [
+        (
+            "saving_a_source_restarts_the_operator_and_everything_else_stays",
+            || {
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                runtime.block_on(saving_a_source_restarts_the_operator_and_everything_else_stays());
+            },
+        ),
+        (
+            "check_finds_each_mistake_and_none_in_what_new_writes",
+            check_finds_each_mistake_and_none_in_what_new_writes,
+        ),
+    ];
+    for (name, test) in tests.into_iter().filter(|(name, _)| is_chosen(name)) {
+        test();
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+/// The program that starts this test as an operator.
+fn source(operator: &str) -> String {
+    let test = env::current_exe().unwrap();
+    format!(
+        "use std::{{env, os::unix::process::CommandExt, process::Command}};\n\nfn main() {{\n    let error = \
+         Command::new({test:?}).args(env::args_os().skip(1)).env({OPERATOR:?}, {operator:?}).exec();\n    panic!(\"{{error}}\");\n}}\n"
+    )
+}
+
+/// A package with this program, in a temporary folder.
+fn package(operator: &str) -> TempDir {
+    let temporary = tempfile::tempdir().unwrap();
+    let manifest =
+        "[package]\nname = \"shown\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+    fs::write(temporary.path().join("Cargo.toml"), manifest).unwrap();
+    fs::create_dir(temporary.path().join("src")).unwrap();
+    fs::write(temporary.path().join("src/main.rs"), source(operator)).unwrap();
+    temporary
+}
+
+/// A call of the tool in the folder of a package.
+fn cargo_pilothouse(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+    command.arg("pilothouse").args(line.split_whitespace());
+    command
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", folder.join("target"));
+    command
+}
+
+fn check_finds_each_mistake_and_none_in_what_new_writes() {
+    let good = package("quiet");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("created/example");
+    fs::create_dir(good.path().join("example")).unwrap();
+    fs::copy(
+        example.join("greeting.yaml"),
+        good.path().join("example/greeting.yaml"),
+    )
+    .unwrap();
+    let output = cargo_pilothouse(good.path(), "check").output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "Nothing was found.\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success());
+
+    let bad = package("careless");
+    fs::create_dir(bad.path().join("example")).unwrap();
+    let page = "apiVersion: example.com/v1\nkind: Page\nmetadata:\n  name: home\n  namespace: default\nspec:\n  text: Hello\n";
+    fs::write(bad.path().join("example/page.yaml"), page).unwrap();
+    let test = env::current_exe().unwrap();
+    let printed = Command::new(test)
+        .arg("crd")
+        .env(OPERATOR, "careless")
+        .output()
+        .unwrap();
+    let committed = String::from_utf8(printed.stdout)
+        .unwrap()
+        .replace("minLength: 1", "minLength: 0");
+    fs::write(bad.path().join("crd.yaml"), committed).unwrap();
+    let output = cargo_pilothouse(bad.path(), "check").output().unwrap();
+    assert!(!output.status.success());
+    insta::assert_snapshot!("careless", String::from_utf8_lossy(&output.stdout));
+}
+
+/// `cargo pilothouse dev` in a folder, with the lines that it prints.
+struct Dev {
+    process: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Dev {
+    fn start(folder: &Path) -> Self {
+        let mut command = cargo_pilothouse(folder, "dev");
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let output = process.stdout.take().unwrap();
+        let (send, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let _ = send.send(line);
+            }
+        });
+        Self {
+            process,
+            lines,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Waits for a line that contains the text.
+    fn until(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                panic!("`{text}` was not printed, but:\n{}", self.seen.join("\n"));
+            };
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends SIGTERM.
+    fn stop(&mut self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").arg(id).status().unwrap().success());
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // Not SIGKILL: it ends its operator.
+        let _ = Command::new("kill")
+            .arg(self.process.id().to_string())
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+fn example(name: &str) -> Greeting {
+    Greeting {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            ..Default::default()
+        },
+        spec: GreetingSpec {
+            text: "hello".into(),
+        },
+        status: None,
+    }
+}
+
+async fn has_text(maps: &Api<ConfigMap>, name: &str, text: &str) {
+    let has = |map: Option<&ConfigMap>| {
+        let data = map.and_then(|map| map.data.as_ref());
+        data.is_some_and(|data| data["text"] == text)
+    };
+    let waited = tokio::time::timeout(PATIENCE, maps.wait_until(name, has));
+    waited
+        .await
+        .unwrap_or_else(|_| panic!("{name} never had the text {text}"))
+        .unwrap();
+}
+
+async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
+    let package = package("quiet");
+    let folder = package.path();
+    let main = folder.join("src/main.rs");
+    let mut dev = Dev::start(folder);
+    let line = dev.until("export KUBECONFIG=");
+    let kubeconfig = PathBuf::from(line.split_once('=').unwrap().1);
+    dev.until("greeting is running.");
+
+    let options = KubeconfigOptions {
+        path: Some(kubeconfig),
+        ..KubeconfigOptions::default()
+    };
+    let client = Client::new(Config::from_kubeconfig(&options).await.unwrap()).unwrap();
+    let greetings = Api::<Greeting>::namespaced(&client, "default");
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    // One watch, as of `kubectl get --watch`, from before the first change to the end.
+    let mut events = maps.watch(&WatchParams::default()).await.unwrap();
+    greetings
+        .create(&PostParams::default(), &example("before"))
+        .await
+        .unwrap();
+    has_text(&maps, "before", "hello").await;
+
+    // A second run would take the kubeconfig of the first one.
+    let second = cargo_pilothouse(folder, "dev").output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("another `cargo pilothouse dev`"), "{said}");
+
+    // A mistake: the operator of the last good build goes on.
+    fs::write(&main, "fn main() { no such thing }").unwrap();
+    dev.until("src/main.rs has changed.");
+    dev.until("The operator of the last build goes on.");
+    greetings
+        .create(&PostParams::default(), &example("meanwhile"))
+        .await
+        .unwrap();
+    has_text(&maps, "meanwhile", "hello").await;
+
+    let saved = Instant::now();
+    fs::write(&main, source("loud")).unwrap();
+    let built = dev.until("Built in ");
+    dev.until("shown is running, ");
+    has_text(&maps, "before", "HELLO").await;
+    println!(
+        "{built} The operator has reconciled {:.1} s after the change.",
+        saved.elapsed().as_secs_f32()
+    );
+    has_text(&maps, "meanwhile", "HELLO").await;
+    // The definition is the new one: its field is not pruned.
+    let ending = Patch::Merge(serde_json::json!({"spec": {"ending": "!"}}));
+    greetings
+        .patch("before", &PatchParams::default(), &ending)
+        .await
+        .unwrap();
+    has_text(&maps, "before", "HELLO!").await;
+
+    // The watch is the same, and has seen everything.
+    let until = async {
+        while let Some(event) = events.try_next().await.unwrap() {
+            if let WatchEvent::Modified(map) = event
+                && map.data.is_some_and(|data| data["text"] == "HELLO!")
+            {
+                return;
+            }
+        }
+        panic!("the watch has ended");
+    };
+    tokio::time::timeout(PATIENCE, until).await.unwrap();
+    dev.stop();
+}

@@ -1,0 +1,40 @@
+//! The subcommand behind `cargo pilothouse check`: tries the operator on an API server in this process, and lists what a reviewer would
+//! find. It is hidden, because the tool calls it with the right files.
+//!
+//! `trial.rs` runs the operator with examples of its objects and looks at what it writes. `compatibility.rs` compares the definitions with
+//! those that are committed.
+
+mod compatibility;
+mod trial;
+
+use std::fmt;
+
+pub(in crate::operator) use compatibility::breaks;
+pub(in crate::operator) use trial::Trial;
+
+/// What should be better.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::operator) struct Finding {
+    /// The object, the field or the function.
+    pub(in crate::operator) place: String,
+    pub(in crate::operator) problem: String,
+    /// What to do.
+    pub(in crate::operator) fix: String,
+}
+
+impl Finding {
+    fn new(place: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            problem: problem.into(),
+            fix: fix.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.place, self.problem)?;
+        write!(f, "    {}", self.fix)
+    }
+}

@@ -1,0 +1,376 @@
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use k8s_openapi::api::events::v1::Event;
+use pilothouse_sandbox::{RecordedRequest, Sandbox};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::Finding;
+use crate::{
+    client::{Api, Client, Config, DeleteParams, ListParams, Patch, PatchParams, RestMapper},
+    controller::annotations::RECONCILE_NOW,
+    operator::{Operator, OperatorError, dev::InstallFiles},
+    resource::{DynamicObject, Object},
+};
+
+/// A pause in the writes of this length means that the operator has nothing to do. Simulated Pods become ready sooner.
+const QUIET: Duration = Duration::from_secs(3);
+/// An operator that writes for longer does not come to rest.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The `User-Agent` of the trial's own requests.
+const TRIAL: &str = "pilothouse-scorecard";
+
+/// An operator that runs on an API server in this process, to see what it writes.
+pub(in crate::operator) struct Trial {
+    sandbox: Sandbox,
+    client: Client,
+    mapper: RestMapper,
+    /// The objects to reconcile.
+    examples: Vec<DynamicObject>,
+    /// What the operator has written since the start.
+    written: BTreeSet<Written>,
+    findings: Vec<Finding>,
+}
+
+/// An object that the operator wrote.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Written {
+    /// As `deployments.v1.apps`.
+    resource: String,
+    namespace: String,
+    name: String,
+}
+
+impl Trial {
+    /// Runs the operator with these objects, and stops it at the end.
+    ///
+    /// # Errors
+    /// If the operator does not start, or if the API server does not take an object.
+    pub(in crate::operator) async fn run(
+        operator: Operator,
+        objects: InstallFiles,
+    ) -> Result<Vec<Finding>, OperatorError> {
+        let sandbox = Sandbox::builder().simulator(true).build();
+        let sandbox = sandbox.map_err(|error| OperatorError::Sandbox {
+            port: 0,
+            reason: error.to_string(),
+        })?;
+        let connected = |user_agent: &str| {
+            let pipes = sandbox.clone();
+            Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
+                .connector(Arc::new(move || Ok(pipes.connect())))
+                .user_agent(user_agent)
+                .build()
+        };
+        let client = connected(TRIAL)?;
+        let definitions = operator.definitions()?;
+        let is_own = |object: &DynamicObject| {
+            let group = object.types.api_version.split('/').next();
+            let mut specs = definitions.iter().map(|one| &one.spec);
+            specs.any(|spec| spec.names.kind == object.types.kind && Some(&*spec.group) == group)
+        };
+        let examples: Vec<DynamicObject> = objects
+            .objects()
+            .filter(|one| is_own(one))
+            .cloned()
+            .collect();
+        let mut findings = Vec::new();
+        for definition in &definitions {
+            let kind = &definition.spec.names.kind;
+            if !examples.iter().any(|one| one.types.kind == *kind) {
+                findings.push(Finding::new(
+                    kind,
+                    "no object of the kind was tried",
+                    format!("write one into a file of the folder `example`, with a name, such as example/{}.yaml", kind.to_lowercase()),
+                ));
+            }
+        }
+        operator.install(&client).await?;
+        objects
+            .install(&client, TRIAL, &definitions, |_| Ok(()))
+            .await?;
+        let running = operator.start(connected("operator")?).await?;
+        running.synced().await;
+
+        let mut trial = Self {
+            mapper: RestMapper::new(&client),
+            sandbox,
+            client,
+            examples,
+            written: BTreeSet::new(),
+            findings,
+        };
+        if trial.quiet().await {
+            trial.reconcile_again().await?;
+        } else {
+            trial.endless();
+        }
+        trial.look_at_failures().await?;
+        trial.look_at_status().await?;
+        trial.look_at_children().await?;
+        trial.delete_all().await?;
+        let unused = running.unused_access().to_string();
+        for line in unused.lines() {
+            trial.findings.push(Finding::new(
+                "wire",
+                format!("the access is declared, and nothing has used it: {line}"),
+                "remove it from `wire`, or add an example that needs it",
+            ));
+        }
+        running.stop().await;
+        trial.sandbox.shutdown().await;
+        Ok(trial.findings)
+    }
+
+    /// The writes of the operator, without those that belong to no object of the user.
+    fn writes(&self) -> Vec<RecordedRequest> {
+        let mut requests = self.sandbox.requests();
+        requests.retain(|one| {
+            one.method != "GET"
+                && !one.user_agent.starts_with(TRIAL)
+                && !matches!(
+                    &*one.resource,
+                    "" | "events" | "leases" | "customresourcedefinitions"
+                )
+        });
+        requests
+    }
+
+    /// Waits until the operator writes nothing more. Returns false if that does not happen.
+    async fn quiet(&mut self) -> bool {
+        let begun = Instant::now();
+        let (mut count, mut since) = (self.writes().len(), Instant::now());
+        while since.elapsed() < QUIET {
+            if begun.elapsed() > PATIENCE {
+                break;
+            }
+            sleep(QUIET / 30).await;
+            let now = self.writes().len();
+            if now != count {
+                (count, since) = (now, Instant::now());
+            }
+        }
+        let is_quiet = since.elapsed() >= QUIET;
+        let written = self.writes().into_iter();
+        let objects = written.filter(|one| {
+            one.status < 300
+                && one.verb != "delete"
+                && one.subresource.is_empty()
+                && !one.name.is_empty()
+        });
+        self.written.extend(objects.map(|one| Written {
+            resource: format!("{}.{}.{}", one.resource, one.version, one.group),
+            namespace: one.namespace,
+            name: one.name,
+        }));
+        is_quiet
+    }
+
+    /// Names the writes that do not end.
+    fn endless(&mut self) {
+        for (place, count) in counted(&self.writes()) {
+            if count > 3 {
+                self.findings.push(Finding::new(
+                    place,
+                    format!("`reconcile` has written it {count} times within {PATIENCE:?}, and does not come to rest"),
+                    "write the same object while nothing changes: no time, no random value, a fixed order",
+                ));
+            }
+        }
+    }
+
+    /// Another reconcile of the same objects may write nothing.
+    async fn reconcile_again(&mut self) -> Result<(), OperatorError> {
+        self.sandbox.clear_requests();
+        for example in &self.examples {
+            let now = json!({"metadata": {"annotations": {RECONCILE_NOW: "scorecard"}}});
+            let api = self.mapper.api_for(example).await?;
+            api.patch(example.name(), &PatchParams::default(), &Patch::Merge(now))
+                .await?;
+        }
+        self.quiet().await;
+        for (place, _) in counted(&self.writes()) {
+            self.findings.push(Finding::new(
+                place,
+                "`reconcile` writes it again although nothing has changed",
+                "write the same object for the same input: no time, no random value, a fixed order; `cx.apply` then sends nothing",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A reconcile that fails is an Event of its object.
+    async fn look_at_failures(&mut self) -> Result<(), OperatorError> {
+        let events = Api::<Event>::all(&self.client);
+        for event in events.list_all(&ListParams::default()).await?.items {
+            if event.type_.as_deref() != Some("Warning") {
+                continue;
+            }
+            let about = event.regarding.unwrap_or_default();
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            self.findings.push(Finding::new(
+                shown(
+                    &text(&about.kind),
+                    about.namespace.as_deref(),
+                    &text(&about.name),
+                ),
+                format!("{}: {}", text(&event.reason), text(&event.note)),
+                "mend it first: what comes after the failure was not tried",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A status has to say which generation it describes.
+    async fn look_at_status(&mut self) -> Result<(), OperatorError> {
+        for example in &self.examples {
+            let api = self.mapper.api_for(example).await?;
+            let Some(object) = api.get_opt(example.name()).await? else {
+                continue;
+            };
+            let status = object.data.get("status").unwrap_or(&Value::Null);
+            let conditions = status["conditions"].as_array().into_iter().flatten();
+            let mut observed = conditions
+                .chain([status])
+                .filter_map(|one| one["observedGeneration"].as_i64());
+            let place = shown(
+                &object.types.kind,
+                object.metadata.namespace.as_deref(),
+                object.name(),
+            );
+            let generation = object.metadata.generation;
+            let finding = match status.as_object() {
+                None => Finding::new(
+                    place,
+                    "it has no status after a reconcile",
+                    "add a status with `conditions: Vec<Condition>`: the framework sets `Ready` there",
+                ),
+                Some(_) if !observed.any(|observed| Some(observed) == generation) => Finding::new(
+                    place,
+                    "the status does not tell the generation that it describes",
+                    "add `conditions: Vec<Condition>` to the status, or set `observedGeneration` to `metadata.generation`",
+                ),
+                Some(_) => continue,
+            };
+            self.findings.push(finding);
+        }
+        Ok(())
+    }
+
+    /// Containers of workloads need a readiness probe: without one, a Pod counts as ready when its process runs.
+    async fn look_at_children(&mut self) -> Result<(), OperatorError> {
+        for written in &self.written {
+            if !["deployments.", "statefulsets.", "daemonsets."]
+                .iter()
+                .any(|workload| written.resource.starts_with(workload))
+            {
+                continue;
+            }
+            let Some(object) = self.api(written).await?.get_opt(&written.name).await? else {
+                continue;
+            };
+            let template = object
+                .data
+                .get("spec")
+                .map(|spec| &spec["template"]["spec"]);
+            for container in template
+                .and_then(|spec| spec["containers"].as_array())
+                .into_iter()
+                .flatten()
+            {
+                if container["readinessProbe"].is_null() {
+                    let place = shown(
+                        &object.types.kind,
+                        object.metadata.namespace.as_deref(),
+                        object.name(),
+                    );
+                    self.findings.push(Finding::new(
+                        place,
+                        format!("the container {} has no readiness probe, so that it counts as ready before it works", container["name"]),
+                        "set `readiness_probe` in the container",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that the operator wrote has to go with the objects.
+    async fn delete_all(&mut self) -> Result<(), OperatorError> {
+        let mut apis = Vec::new();
+        for example in &self.examples {
+            let api = self.mapper.api_for(example).await?;
+            api.delete(example.name(), &DeleteParams::default()).await?;
+            apis.push((api, example.clone()));
+        }
+        self.quiet().await;
+        for (api, example) in apis {
+            if let Some(object) = api.get_opt(example.name()).await? {
+                let finalizers = object.metadata.finalizers.unwrap_or_default().join(", ");
+                self.findings.push(Finding::new(
+                    shown(&example.types.kind, example.metadata.namespace.as_deref(), example.name()),
+                    format!("it is still there after its deletion, because of the finalizers {finalizers}"),
+                    "let `cleanup` end although the world outside of the cluster is not there",
+                ));
+            }
+        }
+        let is_example = |written: &Written, example: &DynamicObject| {
+            written.name == example.name()
+                && written
+                    .resource
+                    .starts_with(&format!("{}s.", example.types.kind.to_lowercase()))
+        };
+        for written in &self.written {
+            if self
+                .examples
+                .iter()
+                .any(|example| is_example(written, example))
+            {
+                continue;
+            }
+            if let Some(object) = self.api(written).await?.get_opt(&written.name).await?
+                && object.metadata.deletion_timestamp.is_none()
+            {
+                self.findings.push(Finding::new(
+                    shown(
+                        &object.types.kind,
+                        object.metadata.namespace.as_deref(),
+                        object.name(),
+                    ),
+                    "the operator wrote it, and it is left after its owner is gone",
+                    "write it with `cx.apply`, which sets the owner, or delete it in `cleanup`",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    async fn api(&self, written: &Written) -> Result<Api<DynamicObject>, OperatorError> {
+        let namespace = Some(written.namespace.as_str()).filter(|name| !name.is_empty());
+        Ok(self
+            .mapper
+            .api(written.resource.trim_end_matches('.'), namespace)
+            .await?)
+    }
+}
+
+/// Each write with its number.
+fn counted(writes: &[RecordedRequest]) -> Vec<(String, usize)> {
+    let places: Vec<String> = writes
+        .iter()
+        .map(|one| format!("{} {}", one.verb, one.path))
+        .collect();
+    let distinct: BTreeSet<&String> = places.iter().collect();
+    let count = |place: &String| places.iter().filter(|one| *one == place).count();
+    distinct
+        .into_iter()
+        .map(|place| (place.clone(), count(place)))
+        .collect()
+}
+
+fn shown(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
