@@ -73,6 +73,7 @@ impl Operator {
         let file = line.settings.file;
         let watched_settings = file.map(|file| WatchedSettings { file, origin });
         self.flags = Some(line.settings.matches);
+        self.ends_process = true;
         match line.action {
             CommandAction::Own { name, kubeconfig } => {
                 self.run_subcommand(name, kubeconfig, &line.settings.whole)

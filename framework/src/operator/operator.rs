@@ -68,6 +68,8 @@ pub struct Operator {
     pub(super) manifest_changes: Vec<ManifestChange>,
     /// Cancelled when the operator begins to stop, for any reason.
     pub(super) stopping: CancellationToken,
+    /// Whether the process ends with the operator, so that nobody needs the memory of its caches.
+    pub(super) ends_process: bool,
 }
 
 /// Options for the informers.
@@ -99,6 +101,7 @@ impl Operator {
             access: DeclaredAccess::default(),
             manifest_changes: Vec::new(),
             stopping: CancellationToken::new(),
+            ends_process: false,
         }
     }
 

@@ -130,6 +130,9 @@ impl Running {
         let options = std::mem::take(&mut operator.informers).into_iter();
         let builder = options.fold(builder, |builder, options| options(builder));
         let informers = builder.events(events.clone()).build();
+        if operator.ends_process {
+            informers.keep_until_exit();
+        }
         let version = operator.version.as_deref().unwrap_or_default();
         operator.metrics.build_info(&operator.name, version);
         let mut running = Self {

@@ -394,6 +394,12 @@ impl Informers {
         ended
     }
 
+    /// Keeps the caches until the process ends, which frees their memory at once. To drop the objects of a large cache one
+    /// by one takes seconds.
+    pub(crate) fn keep_until_exit(&self) {
+        std::mem::forget(self.clone());
+    }
+
     /// Whether the informers' tasks are alive. A panic of the user's code in a listener or an index ends no task.
     pub fn task_monitor(&self) -> &TaskMonitor {
         &self.inner.task_monitor
@@ -502,6 +508,23 @@ mod tests {
 
     use super::*;
     use crate::client::{Body, BoxError, end_of_thread};
+
+    #[test]
+    fn caches_that_are_kept_until_exit_are_not_dropped_with_the_last_handle() {
+        let refuse = |_: http::Request<Body>| async {
+            Err::<http::Response<Body>, BoxError>("no server".into())
+        };
+        for is_kept in [false, true] {
+            let client = Client::from_service(service_fn(refuse));
+            let informers = Informers::new(client, Metrics::new());
+            let caches = Arc::downgrade(&informers.inner);
+            if is_kept {
+                informers.keep_until_exit();
+            }
+            drop(informers);
+            assert_eq!(caches.upgrade().is_some(), is_kept);
+        }
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_shutdown_ends_the_thread_that_decodes() {

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{self, SyncSender, TrySendError},
     },
     task::{Context, Poll, ready},
@@ -32,6 +33,8 @@ use tokio::{
 #[derive(Default)]
 pub(crate) struct DecodeThread {
     state: Mutex<State>,
+    /// How many values wait to be dropped.
+    waiting_drops: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -55,6 +58,8 @@ type Job = Box<dyn FnOnce() + Send>;
 impl DecodeThread {
     /// At most this many jobs may wait. A caller waits for a few results at a time, so one caller never reaches this.
     const WAITING: usize = 1024;
+    /// At most this many values may wait to be dropped: each has the objects of a batch of events, which can be megabytes.
+    const WAITING_DROPS: usize = 8;
 
     pub(crate) fn decoder(self: &Arc<Self>) -> Decoder {
         Decoder(Arc::downgrade(self))
@@ -140,9 +145,18 @@ impl Decoder {
         Offloaded(receiver)
     }
 
-    /// Drops `value`. The decode thread does it after the work that was started before.
+    /// Drops `value`. The decode thread does it after the work that was started before. If it already has many values to
+    /// drop, the caller does it.
     pub(crate) fn drop_there<T: Send + 'static>(&self, value: T) {
-        self.run(Box::new(move || drop(value)));
+        let waiting = self.0.upgrade().map(|it| it.waiting_drops.clone());
+        let place = WaitingDrop::new(waiting.unwrap_or_default());
+        let is_full = place.0.load(Ordering::Relaxed) > DecodeThread::WAITING_DROPS;
+        // The place is free when the value is gone.
+        let job = Box::new(move || drop((value, place)));
+        match is_full {
+            true => finish(job),
+            false => self.run(job),
+        }
     }
 
     fn run(&self, job: Job) {
@@ -156,6 +170,22 @@ impl Decoder {
             Some(thread) => thread.run(job),
             None => drop(runtime.spawn_blocking(|| finish(job))),
         }
+    }
+}
+
+/// The place of a value that waits to be dropped.
+struct WaitingDrop(Arc<AtomicUsize>);
+
+impl WaitingDrop {
+    fn new(waiting: Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingDrop {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -207,8 +237,6 @@ pub(crate) fn end_of_thread(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use super::*;
 
     fn here() -> thread::ThreadId {
@@ -272,6 +300,24 @@ mod tests {
         assert_eq!(Arc::strong_count(&work), 1);
         assert!(ended.load(Ordering::Acquire));
         assert_eq!(decoder.offload(here).await, here(), "work after the end");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_busy_thread_keeps_few_values_that_are_to_be_dropped() {
+        let decode_thread = Arc::new(DecodeThread::default());
+        let decoder = decode_thread.decoder();
+        let (resume, paused) = mpsc::channel::<()>();
+        let busy = decoder.offload(move || _ = paused.recv());
+        let value = Arc::new(());
+        for _ in 0..100 {
+            decoder.drop_there(value.clone());
+        }
+        assert_eq!(Arc::strong_count(&value), 1 + DecodeThread::WAITING_DROPS);
+        drop(resume);
+        busy.await;
+        decode_thread.join().await;
+        assert_eq!(Arc::strong_count(&value), 1);
+        assert_eq!(decode_thread.waiting_drops.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
