@@ -4,6 +4,11 @@
 //! the name: `website` has it on record, and the other examples are compared with that. After a change, run the test of `website` and
 //! then the others with `INSTA_UPDATE=always`, and read what has changed.
 
+mod objects;
+mod packages;
+
+pub use packages::{check_helm, check_kustomize};
+
 use std::{collections::BTreeMap, fs, mem, path::Path, process::Command};
 
 /// The example that has the common texts on record.
@@ -122,6 +127,9 @@ fn compare(output: &str, text: &str) {
     let words = |text: &str| -> Vec<String> {
         // The length of the name decides where a long text is wrapped, and whether it needs a block of its own.
         let text = text.replace(FIRST, NAME).replace(">-", "").replace('"', "");
+        // The variables of the settings.
+        let variables = NAME.to_uppercase().replace('-', "_");
+        let text = text.replace(&FIRST.to_uppercase(), &variables);
         text.split_whitespace().map(str::to_owned).collect()
     };
     let (found, expected) = (words(text), words(recorded));

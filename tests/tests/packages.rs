@@ -1,15 +1,17 @@
 //! The folders of `manifests --output`: kubectl and Helm make the same objects of them as `manifests` prints.
 
+#[path = "../../examples/recorded/objects.rs"]
+mod objects;
+
 use std::{
-    collections::BTreeMap,
-    env, fs,
-    io::Write,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-use pilothouse::resource::{DynamicObject, Scheme};
-use serde_json::{Value, json};
+use serde_json::json;
+
+use objects::{Objects, assert_same, objects, succeeded, tool};
 
 const IMAGE: &str = "manifests --image registry.example.com:5000/pages:1";
 /// The namespace of the pods.
@@ -22,14 +24,6 @@ fn pages(line: &str, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The output of a program that must succeed.
-fn succeeded(name: &str, output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {text}{error}");
-    text
-}
-
 /// A folder that `manifests` has written.
 fn written(format: &str, settings: &str) -> (tempfile::TempDir, PathBuf) {
     let temporary = tempfile::tempdir().unwrap();
@@ -39,54 +33,10 @@ fn written(format: &str, settings: &str) -> (tempfile::TempDir, PathBuf) {
     (temporary, folder)
 }
 
-/// Objects by what names them.
-type Objects = BTreeMap<String, Value>;
-
-fn objects(text: &str) -> Objects {
-    let scheme = Scheme::new().with_other_kinds();
-    let all = scheme.decode(text).into_iter();
-    let mut objects = Objects::new();
-    for manifest in all {
-        let manifest = manifest.unwrap();
-        let object = manifest.downcast::<DynamicObject>().unwrap();
-        let value = serde_json::to_value(object).unwrap();
-        let metadata = &value["metadata"];
-        let name = format!(
-            "{} {} {}",
-            value["kind"], metadata["namespace"], metadata["name"]
-        );
-        assert!(
-            objects.insert(name.clone(), value).is_none(),
-            "{name} twice in\n{text}"
-        );
-    }
-    objects
-}
-
 /// The objects that `manifests` prints.
 fn plain(settings: &str) -> Objects {
     let line = format!("{IMAGE} {settings}");
     objects(&succeeded(&line, &pages(&line, &[])))
-}
-
-fn assert_same(what: &str, found: &Objects, expected: &Objects) {
-    let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(found), names(expected), "{what}");
-    for (name, object) in expected {
-        assert_eq!(&found[name], object, "{what}: {name}");
-    }
-}
-
-/// A program of a variable. Without it the test is skipped, and says so.
-fn tool(variable: &str) -> Option<PathBuf> {
-    let value = env::var_os(variable).filter(|value| !value.is_empty());
-    let first = value.and_then(|value| env::split_paths(&value).next());
-    if first.is_none() {
-        // Not `println!`, because the harness hides the output of a passing test.
-        let text = format!("skipped: {variable} names no program\n");
-        std::io::stderr().write_all(text.as_bytes()).unwrap();
-    }
-    first
 }
 
 fn helm(program: &Path, arguments: &[&str], chart: &Path) -> Output {
@@ -215,14 +165,41 @@ fn a_chart_makes_what_manifests_prints() {
         }
         assert_same(values, &found, &expected);
     }
-    for wrong in [
-        "replica=3",
-        "namespaces={Blue}",
-        "replicas=-1",
-        "image.repository=",
+    let anew = |setting: &str, flag: &str| {
+        format!(
+            "{setting}: the objects of the chart depend on {flag}: make the chart anew with `pages manifests --"
+        )
+    };
+    for (wrong, problem) in [
+        ("replica=3", "replica"),
+        ("namespaces={Blue}", "namespaces"),
+        ("replicas=-1", "replicas"),
+        ("image.repository=", "repository"),
+        (
+            "replicas=2,extraArgs={--leader-elect=false}",
+            &anew("extraArgs", "--leader-elect"),
+        ),
+        (
+            "extraArgs={--metrics-secure}",
+            &anew("extraArgs", "--metrics-secure"),
+        ),
+        (
+            "extraArgs={-nzz}",
+            "depend on --namespace: set the value `namespaces` instead",
+        ),
+        (
+            "extraArgs={--namespace=zz}",
+            "depend on --namespace: set the value `namespaces` instead",
+        ),
+        (
+            "env[0].name=PAGES_LEADER_ELECT,env[0].value=false",
+            &anew("env", "PAGES_LEADER_ELECT"),
+        ),
     ] {
         let output = helm(&program, &["template", "pages", "--set", wrong], &chart);
         assert!(!output.status.success(), "{wrong}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(problem), "{wrong}: {error}");
     }
     let elsewhere = [
         "template",
@@ -270,6 +247,26 @@ fn the_settings_are_the_defaults_of_the_chart() {
     );
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("replicas"), "{error}");
+}
+
+#[test]
+fn values_of_the_users_own_stay_in_the_chart() {
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let (_temporary, chart) = written("helm", "");
+    let file = chart.join("values.yaml");
+    let begin = "# BEGIN own values\n";
+    let text = fs::read_to_string(&file).unwrap();
+    let text = text.replace(begin, &format!("{begin}  size: 3\n"));
+    fs::write(&file, text).unwrap();
+    let own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\ndata: {size: {{ .Values.own.size | quote }}}\n";
+    fs::write(chart.join("templates/own.yaml"), own).unwrap();
+    let line = format!("{IMAGE} --output helm {}", chart.display());
+    succeeded("again", &pages(&line, &[]));
+    let found = helm(&program, &["template", "pages"], &chart);
+    let found = objects(&succeeded("template", &found));
+    assert_eq!(found["\"ConfigMap\" null \"own\""]["data"]["size"], "3");
 }
 
 #[test]
@@ -325,6 +322,21 @@ fn an_impossible_output_is_refused_with_what_to_do() {
             "error: --output has no format `tar`: write yaml, kustomize or helm",
         ),
         (
+            "--output json",
+            2,
+            "error: --output has no format `json`: write yaml, kustomize or helm",
+        ),
+        (
+            "--output helm DIR/mine",
+            1,
+            "mine cannot be a folder because DIR/mine is a file: name another folder",
+        ),
+        (
+            "--output helm DIR/mine/below",
+            1,
+            "mine/below cannot be a folder because DIR/mine is a file: name another folder",
+        ),
+        (
             "--output yaml DIR",
             2,
             "error: --output yaml writes no folder",
@@ -352,7 +364,8 @@ fn an_impossible_output_is_refused_with_what_to_do() {
         (
             "--output kustomize DIR",
             1,
-            "is not empty and was not generated: choose a new or an empty folder; if an interrupted run left it, delete it\n",
+            "is not empty and has no .generated: choose a new or an empty folder. If it was generated, restore .generated from version \
+             control; if an interrupted run left the files, delete them\n",
         ),
         (
             "--check DIR",
@@ -364,7 +377,39 @@ fn an_impossible_output_is_refused_with_what_to_do() {
         let output = pages(&line, &[]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{more}: {error}");
-        assert!(error.contains(expected), "{more}: {error}");
+        let expected = expected.replace("DIR", folder);
+        assert!(error.contains(&expected), "{more}: {error}");
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "{more}");
     }
+}
+
+#[test]
+fn an_empty_name_of_a_folder_is_not_the_current_one() {
+    let output = pages(&format!("{IMAGE} --output helm"), &[""]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.starts_with("error: --output helm needs a folder"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_folder_without_its_record_or_behind_a_broken_link_is_refused_with_what_to_do() {
+    let (temporary, folder) = written("helm", "");
+    let refused = |folder: &Path, expected: &str| {
+        let line = format!("{IMAGE} --output helm {}", folder.display());
+        let output = pages(&line, &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(expected), "{error}");
+    };
+    fs::write(folder.join(".generated"), "").unwrap();
+    refused(
+        &folder,
+        ".generated is empty: restore it from version control",
+    );
+    let link = temporary.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    refused(&link, "points to nothing: create what it points to, or");
 }

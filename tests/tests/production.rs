@@ -56,6 +56,48 @@ fn an_operator_without_election_and_endpoints_is_replaced_before_a_new_pod_start
 }
 
 #[test]
+fn a_given_certificate_comes_from_a_secret_that_prometheus_trusts() {
+    let text = printed(&format!(
+        "{IMAGE} --metrics-secure --metrics-cert-path /certificate --service-monitor"
+    ));
+    for expected in [
+        "secretName: pages-metrics-certificate\n",
+        "- mountPath: /certificate\n",
+        "key: ca.crt\n",
+        "serverName: pages.pages-system.svc\n",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    let unverified = printed(&format!("{IMAGE} --metrics-secure --service-monitor"));
+    assert!(
+        unverified.contains("insecureSkipVerify: true"),
+        "{unverified}"
+    );
+}
+
+#[test]
+fn a_token_over_plain_http_is_warned_about() {
+    let warning = |flags: &str| {
+        let output = pages(&format!("{IMAGE} {flags}"));
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let expected = "warning: metrics require a bearer token, but plain HTTP sends it unencrypted: add --metrics-secure\n";
+    assert_eq!(warning("--metrics-auth --service-monitor"), expected);
+    assert_eq!(warning("--metrics-auth --metrics-secure"), "");
+}
+
+#[test]
+fn the_readers_of_the_debug_page_get_a_role_of_their_own() {
+    let role = "name: pages-debug-reader\nrules:\n- nonResourceURLs:\n  - /debug\n  - /debug/state.json\n  verbs:\n  - get\n";
+    let text = printed("rbac --metrics-auth --debug-page");
+    assert!(text.contains(role), "{text}");
+    for open in ["rbac --debug-page", "rbac --metrics-auth"] {
+        assert!(!printed(open).contains("pages-debug-reader"), "{open}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_what_a_command_prints_fails_its_check() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pages.yaml");
@@ -101,6 +143,32 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
         (
             "manifests --image x --metrics-address 0 --prometheus-rule",
             "error: --prometheus-rule has no effect because --metrics-address is 0\n",
+        ),
+        (
+            "manifests --image R.example.com/Pages:1",
+            "error: invalid value 'R.example.com/Pages:1' for '--image <NAME>': `Pages` may have lower case letters and digits only, with `.`, \
+             `_`, `__` or `-` between them: write one like registry.example.com/website:1.0\n",
+        ),
+        (
+            "manifests --image x --replicas -1",
+            "error: invalid value '-1' for '--replicas <NUMBER>': -1 is not in 1..",
+        ),
+        (
+            "manifests --image x --namespace a,b,a",
+            "error: --namespace (command line) names `a` twice: name each namespace once\n",
+        ),
+        (
+            "rbac --namespace a,a",
+            "error: --namespace (command line) names `a` twice: name each namespace once\n",
+        ),
+        (
+            "run --namespace a,a",
+            "error: --namespace (command line) names `a` twice: name each namespace once\n",
+        ),
+        (
+            "manifests --image x --metrics-secure --metrics-cert-path certificate",
+            "error: a Secret with the certificate cannot be mounted at `certificate`: write an absolute path, such as --metrics-cert-path \
+             /certificate\n",
         ),
         (
             "manifests --image x --operator-namespace Ops",

@@ -12,6 +12,7 @@ fn main() -> ExitCode {
             Ok(BucketReconciler { cloud })
         })
         .wiring::<Bucket>(|controller| controller.finalizer(FINALIZER))
+        .version(env!("CARGO_PKG_VERSION"))
         .example("examples/bucket/bucket.yaml")
         .main()
 }

@@ -7,3 +7,13 @@ mod recorded;
 fn all_output_for_a_cluster_is_as_recorded() {
     recorded::check(env!("CARGO_BIN_EXE_configmap-sync"));
 }
+
+#[test]
+fn kustomize_builds_what_manifests_prints() {
+    recorded::check_kustomize(env!("CARGO_BIN_EXE_configmap-sync"));
+}
+
+#[test]
+fn the_chart_makes_what_manifests_prints() {
+    recorded::check_helm(env!("CARGO_BIN_EXE_configmap-sync"));
+}

@@ -128,6 +128,7 @@ fn deployment(site: &Website) -> Deployment {
 // ANCHOR: main
 fn main() -> ExitCode {
     Operator::new("website")
+        .version(env!("CARGO_PKG_VERSION"))
         .example("examples/website/site.yaml")
         .controller(WebsiteReconciler)
         .main()

@@ -5,8 +5,8 @@ use k8s_openapi::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
             Capabilities, Container, ContainerPort, HTTPGetAction, PodSecurityContext, PodSpec,
-            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
-            TopologySpreadConstraint,
+            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecretVolumeSource,
+            SecurityContext, TopologySpreadConstraint, Volume, VolumeMount,
         },
         policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
     },
@@ -20,6 +20,9 @@ use crate::resource::{Labels, ObjectMeta};
 
 /// The name of the operator's container.
 pub(super) const CONTAINER: &str = "operator";
+
+/// The name of the volume with the certificate.
+const CERTIFICATE: &str = "metrics-certificate";
 
 /// An operator stops within 29 s. The rest is for the kubelet.
 const GRACE_PERIOD_SECONDS: i64 = 35;
@@ -106,9 +109,24 @@ fn pod(installation: &Installation, program: &Program) -> PodSpec {
             }),
             ..PodSecurityContext::default()
         }),
+        volumes: certificate(program).map(|_| {
+            vec![Volume {
+                name: CERTIFICATE.into(),
+                secret: Some(SecretVolumeSource {
+                    secret_name: Some(Endpoint::secret(installation)),
+                    ..SecretVolumeSource::default()
+                }),
+                ..Volume::default()
+            }]
+        }),
         topology_spread_constraints: (program.replicas > 1).then(|| vec![spread]),
         ..PodSpec::default()
     }
+}
+
+/// The folder into which the Secret with the certificate is mounted.
+fn certificate(program: &Program) -> Option<&String> {
+    program.endpoint.as_ref()?.certificate.as_ref()
 }
 
 fn container(program: &Program) -> Container {
@@ -126,6 +144,14 @@ fn container(program: &Program) -> Container {
         }),
         liveness_probe: endpoint.map(|endpoint| probe(endpoint, "/livez", 10, 6)),
         readiness_probe: endpoint.map(|endpoint| probe(endpoint, "/readyz", 5, 3)),
+        volume_mounts: certificate(program).map(|folder| {
+            vec![VolumeMount {
+                name: CERTIFICATE.into(),
+                mount_path: folder.clone(),
+                read_only: Some(true),
+                ..VolumeMount::default()
+            }]
+        }),
         resources: Some(resources()),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),

@@ -1,10 +1,14 @@
+use super::Installation;
+
 /// Where an operator serves metrics and health.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) port: u16,
     pub(crate) is_secure: bool,
     /// Whether nobody can verify the certificate.
     pub(crate) is_self_signed: bool,
+    /// The folder of the certificate and its key, into which a Secret is mounted.
+    pub(crate) certificate: Option<String>,
     /// Whether only authorized users can read the metrics.
     pub(crate) is_authorized: bool,
 }
@@ -12,6 +16,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// The name of the port in the container and in the Service.
     pub(super) const PORT: &str = "metrics";
+
+    /// The Secret with the certificate.
+    pub(super) fn secret(installation: &Installation) -> String {
+        format!("{}-metrics-certificate", installation.name)
+    }
 
     /// `http` or `https`.
     pub(super) fn scheme(&self) -> &'static str {

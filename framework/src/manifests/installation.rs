@@ -90,6 +90,14 @@ impl Installation {
         }
     }
 
+    /// The metadata of an object in a namespace that is neither that of the pods nor one in which the operator works.
+    pub(super) fn elsewhere(&self, namespace: &str) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some(namespace.to_owned()),
+            ..self.global(&format!("-in-{namespace}"))
+        }
+    }
+
     /// The metadata of an object of the operator's name in a namespace.
     pub(super) fn within(&self, namespace: &str) -> ObjectMeta {
         ObjectMeta {

@@ -64,6 +64,16 @@ pub(super) fn service_monitor(installation: &Installation, endpoint: &Endpoint) 
     let mut scraped = json!({"port": Endpoint::PORT, "scheme": endpoint.scheme()});
     if endpoint.is_self_signed {
         scraped["tlsConfig"] = json!({"insecureSkipVerify": true});
+    } else if endpoint.is_secure {
+        let Installation {
+            name, namespace, ..
+        } = installation;
+        let mut tls = json!({"serverName": format!("{name}.{namespace}.svc")});
+        if endpoint.certificate.is_some() {
+            let authority = json!({"name": Endpoint::secret(installation), "key": "ca.crt"});
+            tls["ca"] = json!({"secret": authority});
+        }
+        scraped["tlsConfig"] = tls;
     }
     if endpoint.is_authorized {
         scraped["bearerTokenFile"] = json!(TOKEN);

@@ -1,12 +1,17 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::{
-    core::v1::ServiceAccount,
-    rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
+use k8s_openapi::{
+    api::{
+        core::v1::ServiceAccount,
+        rbac::v1::{
+            ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+        },
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 
 use super::Installation;
-use crate::resource::{Access, AccessScope, ApiResource, ObjectMeta};
+use crate::resource::{Access, AccessScope, ObjectMeta};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// A ClusterRole with this label and a name after the `-` is a part of the ClusterRole of that name.
@@ -32,9 +37,27 @@ impl Roles {
     /// The least roles for `access`: a ClusterRole for what is needed everywhere, and a Role for each namespace in which
     /// more is needed.
     ///
-    /// Access in the operator's namespaces is needed everywhere if it works in all of them.
+    /// Access in the operator's namespaces is needed everywhere if it works in all of them. The Role for a namespace that the
+    /// access names has a name of its own, `<operator>-in-<namespace>`, unless it is the namespace of the pods. So the Roles have
+    /// different names also if all of them move to one namespace.
     pub fn new(installation: &Installation, access: &Access) -> Self {
-        let access = placed(installation, access);
+        let is_elsewhere = |scope: &AccessScope| {
+            let namespace = scope.namespace();
+            namespace.is_some_and(|name| name != installation.namespace)
+        };
+        let (elsewhere, own): (Access, Access) = {
+            let (one, other): (Vec<_>, Vec<_>) = access
+                .iter()
+                .cloned()
+                .partition(|one| is_elsewhere(&one.scope));
+            (one.into_iter().collect(), other.into_iter().collect())
+        };
+        let access = placed(installation, &own);
+        let elsewhere: Access = elsewhere
+            .iter()
+            .filter(|one| !access.permits(one))
+            .cloned()
+            .collect();
         let mut roles = Self {
             service_account: ServiceAccount {
                 metadata: installation.within(&installation.namespace),
@@ -52,74 +75,94 @@ impl Roles {
             });
             roles.cluster_roles.push(cluster_role(metadata, everywhere));
         }
-        let mut namespaces: Vec<&str> = access
-            .iter()
-            .filter_map(|one| one.scope.namespace())
-            .collect();
-        namespaces.dedup();
-        for namespace in namespaces {
-            let metadata = installation.within(namespace);
-            roles.role_bindings.push(RoleBinding {
-                role_ref: role_ref("Role", &metadata),
-                subjects: Some(vec![subject(installation)]),
-                metadata: metadata.clone(),
-            });
-            let rules = access.policy_rules(|scope| scope.namespace() == Some(namespace));
-            roles.roles.push(Role {
-                metadata,
-                rules: Some(rules),
-            });
+        for (access, is_elsewhere) in [(access, false), (elsewhere, true)] {
+            let namespaces = access.iter().filter_map(|one| one.scope.namespace());
+            let namespaces: BTreeSet<&str> = namespaces.collect();
+            for namespace in namespaces {
+                let metadata = match is_elsewhere {
+                    true => installation.elsewhere(namespace),
+                    false => installation.within(namespace),
+                };
+                let rules = access.policy_rules(|scope| scope.namespace() == Some(namespace));
+                roles.add_role(installation, metadata, rules);
+            }
         }
         roles
     }
 
-    /// Adds ClusterRoles for people who work with objects of these kinds. With the label for aggregation they become part of the
-    /// ClusterRoles `view`, `edit` and `admin`, which every cluster has.
+    fn add_role(
+        &mut self,
+        installation: &Installation,
+        metadata: ObjectMeta,
+        rules: Vec<PolicyRule>,
+    ) {
+        self.role_bindings.push(RoleBinding {
+            role_ref: role_ref("Role", &metadata),
+            subjects: Some(vec![subject(installation)]),
+            metadata: metadata.clone(),
+        });
+        self.roles.push(Role {
+            metadata,
+            rules: Some(rules),
+        });
+    }
+
+    /// Adds ClusterRoles for people who work with objects of the kinds that these definitions define. With the label for aggregation
+    /// they become part of the ClusterRoles `view`, `edit` and `admin`, which every cluster has. A status can be read, and a
+    /// scale that a kind has can be read by `view` and changed by `edit`.
     ///
     /// A kind that is cluster-scoped is left out: those ClusterRoles give access to the objects of namespaces only.
     #[must_use]
     pub fn with_user_roles<'a>(
         mut self,
         installation: &Installation,
-        kinds: impl IntoIterator<Item = &'a ApiResource>,
+        definitions: impl IntoIterator<Item = &'a CustomResourceDefinition>,
     ) -> Self {
-        let kinds = kinds.into_iter().filter(|kind| kind.namespaced);
-        let mut by_group: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for kind in kinds {
-            let plurals = by_group.entry(&kind.group).or_default();
-            plurals.push(kind.plural.to_string());
-            plurals.sort_unstable();
-            plurals.dedup();
+        let (mut kinds, mut statuses, mut scales) =
+            <(Plurals<'_>, Plurals<'_>, Plurals<'_>)>::default();
+        let definitions = definitions.into_iter().map(|one| &one.spec);
+        for spec in definitions.filter(|spec| spec.scope == "Namespaced") {
+            let add = |to: &mut Plurals<'a>, part: &str| {
+                let resource = format!("{}{part}", spec.names.plural);
+                to.entry(&spec.group).or_default().insert(resource);
+            };
+            add(&mut kinds, "");
+            for version in &spec.versions {
+                let parts = version.subresources.as_ref();
+                if parts.is_some_and(|parts| parts.status.is_some()) {
+                    add(&mut statuses, "/status");
+                }
+                if parts.is_some_and(|parts| parts.scale.is_some()) {
+                    add(&mut scales, "/scale");
+                }
+            }
         }
-        if by_group.is_empty() {
+        if kinds.is_empty() {
             return self;
         }
-        let tiers: [(&str, &[&str], &[&str]); 2] = [
-            (
-                "view",
-                &["get", "list", "watch"],
-                &["view", "edit", "admin"],
-            ),
-            (
-                "edit",
-                &["create", "delete", "deletecollection", "patch", "update"],
-                &["edit", "admin"],
-            ),
+        let reads = [
+            rules(&kinds, &["get", "list", "watch"]),
+            rules(&statuses, &["get"]),
+            rules(&scales, &["get"]),
         ];
-        for (tier, verbs, parts_of) in tiers {
+        let writes = [
+            rules(
+                &kinds,
+                &["create", "delete", "deletecollection", "patch", "update"],
+            ),
+            rules(&scales, &["patch", "update"]),
+        ];
+        let tiers = [
+            ("view", reads.concat(), &["view", "edit", "admin"][..]),
+            ("edit", writes.concat(), &["edit", "admin"]),
+        ];
+        for (tier, rules, parts_of) in tiers {
             let mut metadata = installation.global(&format!("-{tier}"));
             let labels = parts_of
                 .iter()
                 .map(|whole| (format!("{AGGREGATE_TO}-{whole}"), "true".to_owned()));
             metadata.labels.get_or_insert_default().extend(labels);
-            let rules = by_group.iter().map(|(group, plurals)| PolicyRule {
-                api_groups: Some(vec![(*group).to_owned()]),
-                resources: Some(plurals.clone()),
-                verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
-                ..PolicyRule::default()
-            });
-            self.cluster_roles
-                .push(cluster_role(metadata, rules.collect()));
+            self.cluster_roles.push(cluster_role(metadata, rules));
         }
         self
     }
@@ -127,13 +170,24 @@ impl Roles {
     /// Adds a ClusterRole for those who read the operator's metrics if they need authorization. It has no binding: bind it to the
     /// ServiceAccount of Prometheus.
     #[must_use]
-    pub fn with_metrics_reader(mut self, installation: &Installation) -> Self {
+    pub fn with_metrics_reader(self, installation: &Installation) -> Self {
+        self.with_reader(installation, "-metrics-reader", &["/metrics"])
+    }
+
+    /// Adds a ClusterRole for those who read the debug page if they need authorization. It has no binding.
+    #[must_use]
+    pub fn with_debug_reader(self, installation: &Installation) -> Self {
+        let urls = ["/debug", "/debug/state.json"];
+        self.with_reader(installation, "-debug-reader", &urls)
+    }
+
+    fn with_reader(mut self, installation: &Installation, suffix: &str, urls: &[&str]) -> Self {
         let rule = PolicyRule {
-            non_resource_urls: Some(vec!["/metrics".into()]),
+            non_resource_urls: Some(urls.iter().map(|url| (*url).to_owned()).collect()),
             verbs: vec!["get".into()],
             ..PolicyRule::default()
         };
-        let metadata = installation.global("-metrics-reader");
+        let metadata = installation.global(suffix);
         self.cluster_roles.push(cluster_role(metadata, vec![rule]));
         self
     }
@@ -176,6 +230,20 @@ fn placed(installation: &Installation, access: &Access) -> Access {
     placed.collect()
 }
 
+/// Plurals of kinds, some with a subresource, by group.
+type Plurals<'a> = BTreeMap<&'a str, BTreeSet<String>>;
+
+/// A rule for each group.
+fn rules(plurals: &Plurals<'_>, verbs: &[&str]) -> Vec<PolicyRule> {
+    let rules = plurals.iter().map(|(group, plurals)| PolicyRule {
+        api_groups: Some(vec![(*group).to_owned()]),
+        resources: Some(plurals.iter().cloned().collect()),
+        verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+        ..PolicyRule::default()
+    });
+    rules.collect()
+}
+
 fn cluster_role(metadata: ObjectMeta, rules: Vec<PolicyRule>) -> ClusterRole {
     ClusterRole {
         metadata,
@@ -205,6 +273,7 @@ fn subject(installation: &Installation) -> Subject {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
+    use serde_json::json;
 
     use super::*;
     use crate::resource::{AccessRule, Permission};
@@ -277,11 +346,16 @@ mod tests {
         let expected = [
             "*: list nodes ",
             "blue: get,list configmaps ",
-            "default: patch configmaps a",
             "green: get,list configmaps ",
+            "default: patch configmaps a",
         ];
         assert_eq!(granted(&roles), expected);
         assert_eq!(roles.role_bindings.len(), 3);
+        let names = roles.role_bindings.iter().map(|one| &*one.role_ref.name);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["website", "website", "website-in-default"]
+        );
     }
 
     #[test]
@@ -294,23 +368,33 @@ mod tests {
 
     #[test]
     fn users_get_their_access_to_namespaced_kinds_by_aggregation() {
-        let kind = |plural: &'static str, namespaced| ApiResource {
-            group: "demo.pilothouse.dev".into(),
-            version: "v1".into(),
-            kind: plural.into(),
-            plural: plural.into(),
-            namespaced,
+        let definition = |plural: &str, scope: &str| -> CustomResourceDefinition {
+            let version = json!({
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+            });
+            let spec = json!({
+                "group": "demo.pilothouse.dev", "scope": scope,
+                "names": {"kind": plural, "plural": plural}, "versions": [version],
+            });
+            serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap()
         };
-        let (site, zone) = (kind("websites", true), kind("zones", false));
+        let (site, zone) = (
+            definition("websites", "Namespaced"),
+            definition("zones", "Cluster"),
+        );
         let installation = website();
-        let roles = |kinds: &[ApiResource]| {
-            Roles::new(&installation, &Access::none()).with_user_roles(&installation, kinds)
+        let roles = |definitions: &[CustomResourceDefinition]| {
+            Roles::new(&installation, &Access::none()).with_user_roles(&installation, definitions)
         };
         assert_eq!(roles(std::slice::from_ref(&zone)).cluster_roles, []);
         let roles = roles(&[site, zone]);
         let expected = [
             "*: get,list,watch websites ",
+            "*: get websites/status ",
+            "*: get websites/scale ",
             "*: create,delete,deletecollection,patch,update websites ",
+            "*: patch,update websites/scale ",
         ];
         assert_eq!(granted(&roles), expected);
         let parts = |role: &ClusterRole| -> Vec<String> {

@@ -290,6 +290,16 @@ impl ManifestsOptions {
                 )));
             }
         }
+        if let Some(folder) = run.serving.serving.certificate_folder() {
+            // Only such a path can be that of a mounted Secret.
+            let is_possible = folder.is_absolute() && folder.parent().is_some();
+            if !is_possible || folder.to_str().is_none() {
+                return Err(error(format!(
+                    "a Secret with the certificate cannot be mounted at `{}`: write an absolute path, such as --metrics-cert-path /certificate",
+                    folder.display()
+                )));
+            }
+        }
         let output = output(operator, matches)?;
         let given: BTreeSet<String> = matches
             .get_many::<String>("namespace")
@@ -344,6 +354,13 @@ fn output(operator: &str, matches: &ArgMatches) -> Result<Output, clap::Error> {
         let problem = "--output yaml writes no folder: send the output to a file, `> FILE`";
         return Err(error(problem.into()));
     }
+    if !["kustomize", "helm"].contains(&format) {
+        return Err(error(format!(
+            "--output has no format `{format}`: write yaml, kustomize or helm"
+        )));
+    }
+    let is_named = |folder: &PathBuf| !folder.as_os_str().is_empty();
+    let (folder, checked) = (folder.filter(is_named), checked.filter(is_named));
     let folder = match (folder, checked) {
         (Some(folder), None) | (None, Some(folder)) => folder,
         (Some(_), Some(_)) => {
@@ -357,13 +374,10 @@ fn output(operator: &str, matches: &ArgMatches) -> Result<Output, clap::Error> {
             )));
         }
     };
-    match format {
-        "kustomize" => Ok(Output::Kustomize(folder)),
-        "helm" => Ok(Output::Helm(folder)),
-        other => Err(error(format!(
-            "--output has no format `{other}`: write yaml, kustomize or helm"
-        ))),
-    }
+    Ok(match format {
+        "kustomize" => Output::Kustomize(folder),
+        _ => Output::Helm(folder),
+    })
 }
 
 fn check(matches: &ArgMatches) -> Option<PathBuf> {
@@ -402,6 +416,14 @@ impl RunOptions {
     fn read(operator: &str, defaults: &Defaults, settings: &Settings) -> Result<Self, clap::Error> {
         let matches = &settings.matches;
         let names = matches.get_many::<String>("namespace");
+        let mut known = BTreeSet::new();
+        let mut given = names.clone().into_iter().flatten();
+        if let Some(twice) = given.find(|name| !known.insert(*name)) {
+            return Err(error(format!(
+                "--namespace ({}) names `{twice}` twice: name each namespace once",
+                settings.origin("namespace")
+            )));
+        }
         let metrics_address = matches.get_one::<MetricsAddress>("metrics-address");
         let json = matches.get_one::<String>("log-format");
         Ok(Self {

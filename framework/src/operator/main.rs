@@ -88,6 +88,10 @@ impl Operator {
                 let output = std::mem::replace(&mut options.output, Output::Yaml);
                 let name = self.name.clone();
                 let source = self.manifests_source(options)?;
+                if let Some(warning) = source.warning() {
+                    // If standard error is closed, it cannot be shown.
+                    let _ = writeln!(io::stderr(), "warning: {warning}");
+                }
                 let (format, folder, files) = match &output {
                     Output::Yaml => return deliver(&source.to_yaml()?, check.as_deref()),
                     Output::Kustomize(folder) => ("kustomize", folder, source.kustomize()?),

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use k8s_openapi::{
     api::core::v1::{EnvVar, EnvVarSource, ObjectFieldSelector},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -9,6 +11,18 @@ use super::{
     Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
 };
 use crate::manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, kustomize};
+
+/// The settings of `run` on which the printed objects depend.
+const FIXED_SETTINGS: [&str; 8] = [
+    "namespace",
+    "leader-elect",
+    "lease-name",
+    "lease-namespace",
+    "metrics-address",
+    "metrics-secure",
+    "metrics-cert-path",
+    "metrics-auth",
+];
 
 /// A change of the printed manifests.
 pub(super) type ManifestChange = Box<dyn Fn(&mut Manifests) + Send>;
@@ -43,6 +57,7 @@ impl Operator {
         if serving.is_self_signed() {
             return Err(OperatorError::NoSelfSigned);
         }
+        let text = |folder: &Path| folder.display().to_string();
         let program = Program {
             image: options.image,
             args: options.args,
@@ -52,6 +67,7 @@ impl Operator {
                 port: address.port,
                 is_secure: serving.is_secure(),
                 is_self_signed: serving.is_self_signed(),
+                certificate: serving.certificate_folder().map(text),
                 is_authorized: serving.is_authorized(),
             }),
         };
@@ -113,6 +129,14 @@ pub(super) struct ManifestsSource {
 }
 
 impl ManifestsSource {
+    /// What is not safe with these settings.
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        let endpoint = self.program.endpoint.as_ref()?;
+        (endpoint.is_authorized && !endpoint.is_secure).then_some(
+            "metrics require a bearer token, but plain HTTP sends it unencrypted: add --metrics-secure",
+        )
+    }
+
     /// The output of the command `manifests` as one text.
     pub(super) fn to_yaml(&self) -> Result<String, OperatorError> {
         printed::yaml(Ok(self.objects()?))
@@ -188,7 +212,10 @@ impl ManifestsSource {
             is_limited_by_itself: self.is_limited_by_itself,
             monitoring: program
                 .endpoint
+                .as_ref()
                 .map(|_| self.monitoring != Monitoring::NONE),
+            fixed_settings: &FIXED_SETTINGS
+                .map(|setting| (setting, settings::variable(&given.name, setting))),
         };
         let files = chart.files(&|namespaces, replicas, monitoring| {
             let installation = given.clone().works_in(namespaces.iter());

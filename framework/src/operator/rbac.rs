@@ -1,9 +1,11 @@
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
 use super::{Operator, OperatorError, command_line::RolesOptions, leadership, printed};
 use crate::{
     controller::WrittenKinds,
     crd,
     manifests::{Installation, InvalidName, Roles},
-    resource::{Access, ApiResource},
+    resource::Access,
     server::Reviewer,
 };
 
@@ -26,11 +28,8 @@ impl Operator {
         let installation = Installation::new(&self.name)?
             .in_namespace(namespace)
             .works_in(&self.namespaces);
-        let registered = self.registered.iter();
-        let kinds: Vec<ApiResource> = registered
-            .filter(|registered| registered.definition().is_some())
-            .filter_map(|registered| registered.resource().cloned())
-            .collect();
+        let definitions = self.registered.iter().filter_map(|one| one.definition());
+        let definitions = definitions.collect::<Result<_, _>>()?;
         let declared = self.access.with_controllers(self.registered)?;
         let mut access = declared.access;
         if let Some(election) = &self.election {
@@ -43,8 +42,9 @@ impl Operator {
         Ok(RolesSource {
             installation,
             access,
-            kinds,
+            definitions,
             is_authorized,
+            is_debugged: is_authorized && self.debug_page,
             written: declared.written,
             has_unknown_kind: declared.has_unknown_kind,
         })
@@ -76,10 +76,12 @@ impl Operator {
 pub(super) struct RolesSource {
     pub(super) installation: Installation,
     access: Access,
-    /// The kinds that the operator defines.
-    kinds: Vec<ApiResource>,
+    /// The definitions of the kinds that the operator defines.
+    definitions: Vec<CustomResourceDefinition>,
     /// Whether only authorized users can read the metrics.
     is_authorized: bool,
+    /// Whether only authorized users can read the debug page.
+    is_debugged: bool,
     /// What the controllers write.
     pub(super) written: Vec<WrittenKinds>,
     /// Whether the kind of a controller is known only when the operator starts.
@@ -89,12 +91,15 @@ pub(super) struct RolesSource {
 impl RolesSource {
     /// The roles for an operator that is installed so.
     pub(super) fn roles(&self, installation: &Installation) -> Roles {
-        let roles =
-            Roles::new(installation, &self.access).with_user_roles(installation, &self.kinds);
-        match self.is_authorized {
-            true => roles.with_metrics_reader(installation),
-            false => roles,
+        let mut roles =
+            Roles::new(installation, &self.access).with_user_roles(installation, &self.definitions);
+        if self.is_authorized {
+            roles = roles.with_metrics_reader(installation);
         }
+        if self.is_debugged {
+            roles = roles.with_debug_reader(installation);
+        }
+        roles
     }
 }
 

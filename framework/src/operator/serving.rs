@@ -1,4 +1,7 @@
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use super::OperatorError;
 use crate::{metrics::Metrics, server::Tls};
@@ -78,6 +81,16 @@ impl Serving {
     /// Whether nobody can verify the certificate.
     pub(super) fn is_self_signed(&self) -> bool {
         self.certificate == Certificate::SelfSigned
+    }
+
+    /// The folder of the certificate and its key, if they are files in one folder.
+    pub(super) fn certificate_folder(&self) -> Option<&Path> {
+        match &self.certificate {
+            Certificate::Files { certificate, key } if certificate.parent() == key.parent() => {
+                certificate.parent()
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn is_authorized(&self) -> bool {

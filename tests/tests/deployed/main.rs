@@ -25,6 +25,9 @@
 mod accepted;
 mod images;
 mod node;
+#[allow(dead_code)]
+#[path = "../../../examples/recorded/objects.rs"]
+mod objects;
 mod operators;
 #[allow(dead_code, reason = "the operators run as programs here")]
 #[path = "../stories/mod.rs"]

@@ -3,11 +3,13 @@
 use std::{
     collections::BTreeSet,
     fs,
-    time::{Duration, Instant},
+    path::Path,
+    time::{Duration, Instant, SystemTime},
 };
 
-use pilothouse_tests::prometheus::Prometheus;
+use pilothouse_tests::prometheus::{Prometheus, promtool};
 use regex::{Captures, Regex};
+use serde_json::{Value, json};
 
 use crate::{faults, printed, rules::names, scraping};
 
@@ -62,6 +64,7 @@ async fn each_alert_fires_for_its_fault_and_none_for_a_healthy_operator() {
     }
     fs::write(&rule_file, quick(&rules)).unwrap();
     prometheus.reload();
+    let first_second = seconds();
     operators.iter_mut().for_each(faults::Faulty::cut_short);
 
     let expected = operators.iter().filter_map(|one| {
@@ -86,6 +89,7 @@ async fn each_alert_fires_for_its_fault_and_none_for_a_healthy_operator() {
         }
     }
 
+    let series = slowly(&prometheus, &rules, first_second);
     drop(operators);
     let down = (String::new(), "PilothouseDown".to_owned());
     let begun = Instant::now();
@@ -94,7 +98,86 @@ async fn each_alert_fires_for_its_fault_and_none_for_a_healthy_operator() {
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     // No alert was left out.
-    let caused = expected.into_iter().map(|(_, alert)| alert);
+    let caused = expected.iter().map(|(_, alert)| alert.clone());
     let caused: BTreeSet<String> = caused.chain([down.1]).collect();
     assert_eq!(caused, names(&rules));
+    fs::write(&rule_file, &rules).unwrap();
+    replay(folder.path(), &series, &expected);
+}
+
+/// The seconds since 1970.
+fn seconds() -> u64 {
+    let time = SystemTime::UNIX_EPOCH.elapsed();
+    time.unwrap().as_secs()
+}
+
+/// The series that the rules use, as they were scraped since `start`, in the notation of promtool, with a value each minute instead of each
+/// second. The time begins at 0.
+fn slowly(prometheus: &Prometheus, rules: &str, start: u64) -> Vec<(String, String)> {
+    let all = prometheus.ask("/api/v1/label/__name__/values", &[]);
+    let all = all.as_array().unwrap().iter().filter_map(Value::as_str);
+    let word = |name: &str| Regex::new(&format!(r"\b{name}\b")).unwrap();
+    let used: Vec<&str> = all.filter(|name| word(name).is_match(rules)).collect();
+    assert!(used.len() > 5, "{used:?}");
+    let end = seconds();
+    let mut series = Vec::new();
+    for name in used {
+        let (start_text, end_text) = (start.to_string(), end.to_string());
+        let range = [
+            ("query", name),
+            ("start", &start_text),
+            ("end", &end_text),
+            ("step", "1"),
+        ];
+        let data = prometheus.ask("/api/v1/query_range", &range);
+        for one in data["result"].as_array().unwrap() {
+            let labels = one["metric"].as_object().unwrap().iter();
+            let labels = labels.filter(|(label, _)| *label != "__name__");
+            let labels: Vec<String> = labels
+                .map(|(label, value)| format!("{label}={value}"))
+                .collect();
+            let mut values = vec!["_".to_owned(); usize::try_from(end - start).unwrap() + 1];
+            for pair in one["values"].as_array().unwrap() {
+                let second = pair[0].as_f64().unwrap() as u64 - start;
+                let value: f64 = pair[1].as_str().unwrap().parse().unwrap();
+                let value = match name.ends_with("_timestamp_seconds") {
+                    true => (value - start as f64) * 60.0,
+                    false => value,
+                };
+                values[usize::try_from(second).unwrap()] = value.to_string();
+            }
+            // The process ends.
+            values.push("stale".into());
+            series.push((format!("{name}{{{}}}", labels.join(",")), values.join(" ")));
+        }
+    }
+    series
+}
+
+/// Checks with promtool that the rules in the folder, as they are printed, fire for the same faults.
+fn replay(folder: &Path, series: &[(String, String)], expected: &BTreeSet<(String, String)>) {
+    let length = series.iter().map(|(_, values)| values.split(' ').count());
+    let last_minute = length.max().unwrap();
+    // As above, the rule for the leader may fire for the operator that takes over.
+    let fired = "group by (job, alertname) (count_over_time(ALERTS{alertstate=\"firing\"}[1d]) \
+                 unless count_over_time(ALERTS{job=\"cut-short\", alertname=\"PilothouseNoLeader\"}[1d]))";
+    let sample = |(job, alert): &(String, String)| json!({"labels": format!("{{job={job:?}, alertname={alert:?}}}"), "value": 1});
+    let samples: Vec<Value> = expected.iter().map(sample).collect();
+    let down = json!({"labels": "{alertname=\"PilothouseDown\"}", "value": 1});
+    let check = |minute: usize, samples: &[Value]| json!({"expr": &fired, "eval_time": format!("{minute}m"), "exp_samples": samples});
+    let tests = json!([{
+        "interval": "1m",
+        "input_series": series.iter().map(|(series, values)| json!({"series": series, "values": values})).collect::<Vec<_>>(),
+        "promql_expr_test": [
+            check(last_minute - 2, &samples),
+            check(last_minute + 10, &[samples.as_slice(), &[down]].concat()),
+        ],
+    }]);
+    let file = json!({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests});
+    fs::write(folder.join("replay.yaml"), file.to_string()).unwrap();
+    let Some(output) = promtool(folder, &["test", "rules", "replay.yaml"]) else {
+        return;
+    };
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "{}", said.join("\n"));
 }

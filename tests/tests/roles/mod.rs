@@ -1,18 +1,22 @@
 //! The roles that `rbac` prints: each example works with exactly them, and each permission of them is used or has a reason.
 
+mod reviewed;
 mod unused;
 
 use std::{collections::BTreeSet, time::Duration};
 
 use pilothouse::{
-    k8s::api::rbac::v1::PolicyRule,
+    client::{Client, Config, Impersonation},
+    crd::install_access,
+    k8s::api::{core::v1::Namespace, rbac::v1::PolicyRule},
     manifests::Roles,
     operator::{Operator, Running},
+    resource::Object,
     testing::{Cluster, Sandbox},
 };
 use tokio::time::timeout;
 
-use unused::UNUSED;
+use unused::{FaultPath, UNUSED, Unused};
 
 use crate::stories::{EXAMPLES, Example};
 
@@ -25,27 +29,100 @@ struct Outcome {
     story: Result<(), String>,
 }
 
-/// Lets an example work with these roles.
-async fn outcome(example: &Example, roles: &Roles) -> Outcome {
-    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(true).rbac(true)).unwrap();
-    let story = async {
-        let operator = example.operator();
-        let running = cluster.run_with_roles(operator, roles).await;
-        let running: Running = running.map_err(|error| error.to_string())?;
-        let story = (example.story)(cluster.clone().into()).await;
-        running.stop().await;
-        story
-    };
-    // Without its caches an operator waits forever.
-    let story = timeout(Duration::from_secs(3600), story).await;
-    let story = story.unwrap_or_else(|_| Err("it has not ended in an hour".into()));
-    let requests = cluster.requests();
-    let forbidden = requests.iter().filter(|request| request.status == 403);
-    let forbidden = forbidden
-        .map(|one| format!("{} {}", one.verb, one.path))
-        .collect();
-    cluster.stop().await;
-    Outcome { forbidden, story }
+/// What an example does.
+struct Case<'a> {
+    example: &'a Example,
+    /// The namespaces in which it works; all if there are none.
+    namespaces: &'a [&'a str],
+    /// What goes wrong meanwhile.
+    fault: Option<FaultPath>,
+}
+
+impl<'a> Case<'a> {
+    fn everywhere(example: &'a Example) -> Self {
+        Self {
+            example,
+            namespaces: &[],
+            fault: None,
+        }
+    }
+
+    fn operator(&self) -> Operator {
+        let namespaces = self.namespaces.iter().copied();
+        self.example.operator().namespaces(namespaces)
+    }
+
+    /// The printed roles.
+    fn roles(&self) -> Roles {
+        roles(self.operator())
+    }
+
+    /// Lets the example work with these roles.
+    async fn outcome(&self, roles: &Roles) -> Outcome {
+        let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(true).rbac(true)).unwrap();
+        for namespace in self.namespaces.iter().filter(|name| **name != "default") {
+            cluster.create(&Namespace::named(*namespace)).await.unwrap();
+        }
+        let story = async {
+            let running = cluster.run_with_roles(self.operator(), roles).await;
+            let running: Running = running.map_err(|error| error.to_string())?;
+            if let Some(fault) = self.fault {
+                fault(&cluster);
+            }
+            let story = (self.example.story)(cluster.clone().into()).await;
+            running.stop().await;
+            story
+        };
+        // Without its caches an operator waits forever.
+        let story = timeout(Duration::from_secs(3600), story).await;
+        let story = story.unwrap_or_else(|_| Err("it has not ended in an hour".into()));
+        let requests = cluster.requests();
+        let forbidden = requests.iter().filter(|request| request.status == 403);
+        let forbidden = forbidden
+            .map(|one| format!("{} {}", one.verb, one.path))
+            .collect();
+        cluster.stop().await;
+        Outcome { forbidden, story }
+    }
+
+    /// The example works with its roles, and nothing is refused.
+    async fn works(&self) {
+        let Outcome { forbidden, story } = self.outcome(&self.roles()).await;
+        let what = format!("{} in {:?}", self.example.name, self.namespaces);
+        assert_eq!(story, Ok(()), "{what}");
+        assert_eq!(forbidden, BTreeSet::new(), "{what}");
+    }
+
+    /// The permissions that nothing needs although they have no reason, and those that are needed although they have one.
+    async fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let name = self.example.name;
+        for (permission, roles) in without_each(&self.roles(), name) {
+            let Outcome { forbidden, story } = self.outcome(&roles).await;
+            let is_needed = story.is_err() || !forbidden.is_empty();
+            let has_reason = UNUSED.iter().any(|one| one.is_for(name, &permission));
+            match (is_needed, has_reason) {
+                (false, false) => wrong.push(format!("{name}: nothing needs {permission}")),
+                (true, true) => wrong.push(format!(
+                    "{name}: {permission} is needed, so it needs no reason"
+                )),
+                (true, false) | (false, true) => {}
+            }
+        }
+        wrong
+    }
+}
+
+fn example(name: &str) -> &'static Example {
+    EXAMPLES.iter().find(|one| one.name == name).unwrap()
+}
+
+/// The namespaces of an example's story.
+fn namespaces(example: &Example) -> &'static [&'static str] {
+    match example.name {
+        "configmap-sync" => &["default", "shop"],
+        _ => &["default"],
+    }
 }
 
 fn roles(operator: Operator) -> Roles {
@@ -55,9 +132,20 @@ fn roles(operator: Operator) -> Roles {
 #[tokio::test(start_paused = true)]
 async fn each_example_works_with_exactly_the_printed_roles() {
     for example in EXAMPLES {
-        let Outcome { forbidden, story } = outcome(example, &roles(example.operator())).await;
-        assert_eq!(story, Ok(()), "{}", example.name);
-        assert_eq!(forbidden, BTreeSet::new(), "{}", example.name);
+        Case::everywhere(example).works().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_example_works_with_the_printed_roles_for_its_namespaces() {
+    for example in EXAMPLES {
+        let case = Case {
+            namespaces: namespaces(example),
+            ..Case::everywhere(example)
+        };
+        let roles = case.roles();
+        assert!(roles.roles.len() >= case.namespaces.len(), "{roles:?}");
+        case.works().await;
     }
 }
 
@@ -65,26 +153,84 @@ async fn each_example_works_with_exactly_the_printed_roles() {
 async fn without_any_of_the_printed_permissions_something_is_refused() {
     let mut wrong = Vec::new();
     for example in EXAMPLES {
-        let all = roles(example.operator());
-        for (permission, roles) in without_each(&all, example.name) {
-            let Outcome { forbidden, story } = outcome(example, &roles).await;
-            let is_needed = story.is_err() || !forbidden.is_empty();
-            let has_reason = UNUSED.iter().any(|(who, what, _)| {
-                permission == *what && who.is_none_or(|who| who == example.name)
-            });
-            match (is_needed, has_reason) {
-                (false, false) => {
-                    wrong.push(format!("{}: nothing needs {permission}", example.name))
-                }
-                (true, true) => wrong.push(format!(
-                    "{}: {permission} is needed, so it needs no reason",
-                    example.name
-                )),
-                (true, false) | (false, true) => {}
+        wrong.extend(Case::everywhere(example).wrong().await);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_reason_is_for_a_permission_that_is_printed_and_its_fault_needs_it() {
+    let mut wrong = Vec::new();
+    for reason in UNUSED {
+        let examples = EXAMPLES.iter();
+        let concerned: Vec<&Example> = examples.filter(|one| reason.concerns(one.name)).collect();
+        for example in concerned {
+            let case = Case {
+                fault: reason.fault,
+                ..Case::everywhere(example)
+            };
+            let Unused { permission, .. } = reason;
+            let name = example.name;
+            let mut cases = without_each(&case.roles(), name).into_iter();
+            let Some((_, roles)) = cases.find(|(one, _)| one == permission) else {
+                wrong.push(format!(
+                    "{name}: no role has {permission}: remove the reason"
+                ));
+                continue;
+            };
+            if case.fault.is_none() {
+                continue;
+            }
+            // The story may not survive the fault.
+            let forbidden = case.outcome(&case.roles()).await.forbidden;
+            if !forbidden.is_empty() {
+                wrong.push(format!(
+                    "{name}, {permission}: with all roles, the server refuses {forbidden:?}"
+                ));
+            }
+            if case.outcome(&roles).await.forbidden.is_empty() {
+                wrong.push(format!("{name}: the fault does not need {permission}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_installs_its_definitions_with_the_printed_roles() {
+    for example in EXAMPLES {
+        let definitions = example.operator().definitions().unwrap();
+        let access = install_access(&definitions);
+        for (roles, is_enough) in [
+            (roles(example.operator().access(access)), true),
+            (roles(example.operator()), false),
+        ] {
+            let cluster = Cluster::with(Sandbox::builder().seed(1).rbac(true)).unwrap();
+            cluster.create(&Namespace::named(NAMESPACE)).await.unwrap();
+            for role in &roles.cluster_roles {
+                cluster.create(role).await.unwrap();
+            }
+            for binding in &roles.cluster_role_bindings {
+                cluster.create(binding).await.unwrap();
+            }
+            let account = Impersonation::service_account(NAMESPACE, example.name);
+            let config = Config::new("http://sandbox".parse().unwrap()).with_impersonation(account);
+            let pipes = cluster.sandbox().clone();
+            let connector = std::sync::Arc::new(move || Ok(pipes.connect()));
+            let client = Client::builder(config)
+                .connector(connector)
+                .build()
+                .unwrap();
+            let installed = example.operator().install(&client).await;
+            assert_eq!(
+                installed.is_ok(),
+                is_enough,
+                "{}: {installed:?}",
+                example.name
+            );
+            cluster.stop().await;
+        }
+    }
 }
 
 /// Each permission of the operator, and the roles without it.

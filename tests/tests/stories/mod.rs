@@ -248,7 +248,9 @@ async fn website(place: Place) -> Ended {
 
 async fn configmap_sync(place: Place) -> Ended {
     let shop = place.in_namespace("shop");
-    place.create(&Namespace::named("shop")).await?;
+    if place.api::<Namespace>().get_opt("shop").await?.is_none() {
+        place.create(&Namespace::named("shop")).await?;
+    }
     let source = SharedConfig {
         metadata: named("settings"),
         spec: SharedConfigSpec {

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
+    checks,
     template::{EACH, Node, RELEASE, Variant, any_of, escaped, none_of},
     values,
 };
@@ -15,6 +16,8 @@ use crate::{
 };
 
 const NAMESPACES: &str = "$.Values.namespaces";
+/// The operator works in the namespace of its pods.
+const WORKS_THERE: &str = "has $.Release.Namespace $.Values.namespaces";
 const SEVERAL: &str = "gt (int $.Values.replicas) 1";
 const MONITORING: &str = "$.Values.monitoring.enabled";
 
@@ -41,6 +44,8 @@ pub(crate) struct Chart<'a> {
     pub(crate) is_limited_by_itself: bool,
     /// Whether the objects for monitoring are in the default output. `None` if there are none.
     pub(crate) monitoring: Option<bool>,
+    /// The flags on which the objects depend, each with its environment variable.
+    pub(crate) fixed_settings: &'a [(&'static str, String)],
 }
 
 impl Chart<'_> {
@@ -51,16 +56,11 @@ impl Chart<'_> {
     pub(crate) fn files(&self, build: &Build<'_>) -> Result<Files, serde_json::Error> {
         let base = build(&[], 1, false)?;
         let in_each = build(&[EACH], 1, false)?;
-        // Namespaces in which the operator has access although it may not work there. If it works there, too, one Role has both. A Role of
-        // the base may be missing because access to all namespaces covers it.
-        let fixed: BTreeSet<String> = base
-            .iter()
-            .chain(&in_each)
-            .filter(|object| object["kind"] == "Role")
-            .filter_map(|role| role["metadata"]["namespace"].as_str())
-            .filter(|namespace| *namespace != EACH)
-            .map(str::to_owned)
-            .collect();
+        // The operator may have access in the namespace of its pods although it does not work there. If it does, one Role has both. The
+        // Role of the base may be missing because access to all namespaces covers it.
+        let is_own_role =
+            |object: &Value| object["kind"] == "Role" && object["metadata"]["namespace"] == RELEASE;
+        let has_own_role = base.iter().chain(&in_each).any(is_own_role);
         let mut variants = vec![(NAMESPACES.to_owned(), in_each)];
         if self.elects {
             variants.push((SEVERAL.into(), build(&[], 2, false)?));
@@ -68,7 +68,6 @@ impl Chart<'_> {
         if self.monitoring.is_some() {
             variants.push((MONITORING.into(), build(&[], 1, true)?));
         }
-        let none = BTreeSet::new();
         let mut files = Files::new();
         let mut fields = Vec::new();
         for object in all(&base, &variants) {
@@ -93,13 +92,12 @@ impl Chart<'_> {
                 }
             };
             let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-            let works_there = has(namespace);
-            if object["kind"] == "Role" && fixed.contains(namespace) {
-                let there = build(&[namespace], 1, false)?;
+            if is_own_role(&object) {
+                let there = build(&[RELEASE], 1, false)?;
                 let there = there.into_iter().find(|one| same(one, &object));
                 // The first condition that holds counts, and the one for any namespaces holds here, too.
                 if let Some(role) = there {
-                    present.insert(0, (&*works_there, role));
+                    present.insert(0, (WORKS_THERE, role));
                 }
             }
             let borrowed: Vec<Variant<'_>> = present
@@ -119,14 +117,18 @@ impl Chart<'_> {
                     node.text()?
                 }
             };
+            let is_role = matches!(object["kind"].as_str(), Some("Role" | "RoleBinding"));
+            let condition = match is_role && ![RELEASE, EACH].contains(&namespace) {
+                true => self.but_if_covered(condition, &object, build)?,
+                false => condition,
+            };
             let mut text = format!("---\n{text}");
             if name == "definitions.yaml" {
                 text =
                     format!("{{{{- if $.Values.definitions.install }}}}\n{text}{{{{- end }}}}\n");
             }
             if namespace == EACH {
-                let joins = matches!(object["kind"].as_str(), Some("Role" | "RoleBinding"));
-                text = self.in_each(if joins { &fixed } else { &none }, &text);
+                text = in_each_namespace(is_role && has_own_role, &text);
             } else if let Some(condition) = condition {
                 text = format!("{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n");
             }
@@ -136,27 +138,28 @@ impl Chart<'_> {
         files.insert("values.yaml".into(), values::text(self, &fields)?);
         files.insert("values.schema.json".into(), values::schema(self, &fields)?);
         files.insert("templates/NOTES.txt".into(), self.notes());
+        files.insert("templates/checks.yaml".into(), checks::text(self, &fields));
         Ok(files)
     }
 
-    /// A text for each namespace in which the operator works, but for some.
-    fn in_each(&self, fixed: &BTreeSet<String>, text: &str) -> String {
-        let others: Vec<String> = fixed.iter().map(|name| expression(name)).collect();
-        let condition = match others.is_empty() {
-            true => String::new(),
-            false => format!(
-                "{{{{- if not (has $namespace (list {})) }}}}\n",
-                others.join(" ")
-            ),
-        };
-        let end = if others.is_empty() {
-            ""
-        } else {
-            "{{- end }}\n"
-        };
-        format!(
-            "{{{{- range $namespace := {NAMESPACES} }}}}\n{condition}{text}{end}{{{{- end }}}}\n"
-        )
+    /// The condition of a Role for a certain namespace, or of its binding. If the operator works there, it may have the same access
+    /// anyway.
+    fn but_if_covered(
+        &self,
+        condition: Option<String>,
+        object: &Value,
+        build: &Build<'_>,
+    ) -> Result<Option<String>, serde_json::Error> {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let there = build(&[namespace], 1, false)?;
+        if there.iter().any(|one| same(one, object)) {
+            return Ok(condition);
+        }
+        let elsewhere = format!("not (has {namespace:?} {NAMESPACES})");
+        Ok(Some(match condition {
+            Some(condition) => format!("and ({condition}) ({elsewhere})"),
+            None => elsewhere,
+        }))
     }
 
     fn chart(&self) -> Result<String, serde_json::Error> {
@@ -210,17 +213,13 @@ fn same(one: &Value, other: &Value) -> bool {
         && one["metadata"]["namespace"] == other["metadata"]["namespace"]
 }
 
-/// An expression for a namespace.
-fn expression(namespace: &str) -> String {
-    match namespace {
-        RELEASE => "$.Release.Namespace".into(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Whether the operator works in this namespace.
-fn has(namespace: &str) -> String {
-    format!("has {} {NAMESPACES}", expression(namespace))
+/// A text for each namespace in which the operator works, perhaps without that of its pods.
+fn in_each_namespace(but_for_own: bool, text: &str) -> String {
+    let text = match but_for_own {
+        true => format!("{{{{- if ne $namespace $.Release.Namespace }}}}\n{text}{{{{- end }}}}\n"),
+        false => text.to_owned(),
+    };
+    format!("{{{{- range $namespace := {NAMESPACES} }}}}\n{text}{{{{- end }}}}\n")
 }
 
 /// The text of a CustomResourceDefinition that the values may leave out or keep.

@@ -7,10 +7,12 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `chart.rs` | [`Chart`]: the files of a chart |
+//! | `checks.rs` | a template that refuses flags and variables which the objects would not follow |
 //! | `template.rs` | a YAML text with conditions, made from variants of an object |
 //! | `values.rs` | the values of the chart, and their schema |
 
 mod chart;
+mod checks;
 mod template;
 mod values;
 

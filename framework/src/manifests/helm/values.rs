@@ -58,17 +58,12 @@ pub(super) fn text(
     for (name, value) in fields {
         all.push((name, value.clone(), comment(name)));
     }
-    all.push((
-        "own",
-        json!({}),
-        "Values for templates that you add to the chart.",
-    ));
     let mut text = format!("# Values of the chart of the operator {}.\n", chart.name);
     for (name, value, comment) in all {
         text += &format!("\n# {comment}\n{}", to_yaml([json!({name: value})])?);
     }
-    text.push('\n');
-    text += &own_place("#", "values", "");
+    text += "\n# Values for templates that you add to the chart. Indent them, so that they are below `own`.\nown:\n";
+    text += &own_place("  #", "values", "");
     Ok(text)
 }
 
@@ -127,7 +122,8 @@ pub(super) fn schema(
                 ("keep", json!({"type": "boolean"})),
             ]),
         ),
-        ("own".into(), json!({"type": "object"})),
+        // Without a value of the user's it is null.
+        ("own".into(), json!({"type": ["object", "null"]})),
         // Helm adds this one to a chart that is part of another.
         ("global".into(), json!({"type": "object"})),
     ]);
@@ -137,7 +133,11 @@ pub(super) fn schema(
     }
     for (name, value) in fields {
         let kind = if value.is_array() { "array" } else { "object" };
-        properties.insert((*name).into(), json!({"type": kind}));
+        let mut schema = json!({"type": kind});
+        if *name == "env" {
+            schema["items"] = json!({"type": "object", "required": ["name"]});
+        }
+        properties.insert((*name).into(), schema);
     }
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -83,15 +83,22 @@ impl<'a> Folder<'a> {
                 ".{}.new",
                 place.file_name().unwrap_or_default().display()
             ));
-            let folder = place.parent().unwrap_or(self.path);
-            let done = fs::create_dir_all(folder).and_then(|()| fs::write(&beside, content));
+            let folder = place.parent().unwrap_or(self.path).to_owned();
+            let done = fs::create_dir_all(&folder).and_then(|()| fs::write(&beside, content));
             written.push((beside, place));
             if let Err(error) = done {
                 for (beside, _) in &written {
                     // The first error is what the user has to know.
                     let _ = fs::remove_file(beside);
                 }
-                return Err(self.problem(name, &format!("cannot be written: {error}")));
+                let advice = match error.kind() {
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => format!(
+                        ": let this user write to {}, or name another folder",
+                        folder.display()
+                    ),
+                    _ => String::new(),
+                };
+                return Err(self.problem(name, &format!("cannot be written: {error}{advice}")));
             }
         }
         // The record is moved last: if the process ends before, the next run finds what it would write.
@@ -176,7 +183,12 @@ impl<'a> Folder<'a> {
 
     /// The checksums of the files that were generated last time.
     fn record(&self) -> Result<BTreeMap<String, String>, String> {
+        self.check_place()?;
         let text = match fs::read_to_string(self.path.join(RECORD)) {
+            Ok(text) if text.trim().is_empty() => {
+                let problem = "is empty: restore it from version control, or remove the folder and generate it anew";
+                return Err(self.problem(RECORD, problem));
+            }
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return self.check_empty().map(|()| BTreeMap::new());
@@ -211,12 +223,40 @@ impl<'a> Folder<'a> {
             Ok(mut entries) => match entries.next() {
                 None => Ok(()),
                 Some(_) => Err(format!(
-                    "{shown} is not empty and was not generated: choose a new or an empty folder; if an interrupted run left it, delete it"
+                    "{shown} is not empty and has no {RECORD}: choose a new or an empty folder. If it was generated, restore {RECORD} from version \
+                     control; if an interrupted run left the files, delete them"
                 )),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(format!("{shown} cannot be used as a folder: {error}")),
         }
+    }
+
+    /// Whether a folder is at the path, or could be created there.
+    fn check_place(&self) -> Result<(), String> {
+        let shown = self.path.display();
+        for place in self.path.ancestors() {
+            match fs::metadata(place) {
+                Ok(found) if found.is_dir() => break,
+                Ok(_) => {
+                    return Err(format!(
+                        "{shown} cannot be a folder because {} is a file: name another folder",
+                        place.display()
+                    ));
+                }
+                // A link to nothing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && place.is_symlink() => {
+                    return Err(format!(
+                        "{shown} cannot be a folder because the symbolic link {} points to nothing: create what it points to, or remove \
+                         the link",
+                        place.display()
+                    ));
+                }
+                // The parent says why, or is missing, too.
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     fn new_record(&self) -> String {
@@ -297,7 +337,7 @@ mod tests {
             );
         };
         fs::write(path.join("mine"), "").unwrap();
-        refused(&[("a", "a\n")], "is not empty and was not generated");
+        refused(&[("a", "a\n")], "is not empty and has no .generated");
         fs::remove_file(path.join("mine")).unwrap();
         folder(path, &[("a", GENERATED), ("b", "b\n")]).unwrap();
         fs::write(path.join("c"), "mine\n").unwrap();

@@ -32,7 +32,7 @@ const PRECEDENCE: &str = "Priority: the flag, then its environment variable, the
 const SETTINGS_OF_RUN: &str = "Give the settings with which the operator runs in the cluster. Environment variables are not read.";
 
 /// The flags that make a difference to the roles.
-const SETTINGS_OF_ROLES: [&str; 8] = [
+const SETTINGS_OF_ROLES: [&str; 9] = [
     CHECK,
     OPERATOR_NAMESPACE,
     "install-definitions",
@@ -41,6 +41,7 @@ const SETTINGS_OF_ROLES: [&str; 8] = [
     "lease-name",
     "lease-namespace",
     "metrics-auth",
+    "debug-page",
 ];
 
 /// The flag for the namespace of the operator's pods.

@@ -5,6 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, error::Error, parser::ValueSourc
 use super::{
     Origin,
     command::{CHECK, OPERATOR_NAMESPACE},
+    image,
     setting::{Setting, error},
 };
 
@@ -40,12 +41,14 @@ pub(super) fn args() -> [Arg; 6] {
         Arg::new("image")
             .long("image")
             .value_name("NAME")
+            .value_parser(image::parse)
             .help_heading(MANIFESTS)
             .help("The image of the operator, such as registry.example.com/website:1.0 (required)"),
         Arg::new("replicas")
             .long("replicas")
             .value_name("NUMBER")
             .value_parser(value_parser!(i32).range(1..))
+            .allow_negative_numbers(true)
             .default_value("1")
             .help_heading(MANIFESTS)
             .help("Number of pods; all but the leader stand by"),

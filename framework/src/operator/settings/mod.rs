@@ -23,6 +23,7 @@ mod command;
 mod defaults;
 mod election;
 mod file;
+mod image;
 mod manifests;
 mod moving;
 mod origin;

@@ -106,6 +106,8 @@ pub(crate) async fn of_pods(run: &mut Run) {
 
     run.step("default class", Ask::post(CLASSES, class(classes[1], true)))
         .await;
+    // A real server reads the other classes from a cache.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     run.step(
         "second default class",
         Ask::post(CLASSES, class(classes[2], true)),

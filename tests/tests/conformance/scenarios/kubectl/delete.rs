@@ -20,7 +20,7 @@ pub(crate) async fn delete(run: &mut Run) {
             "delete configmap -l none=none",
             "delete configmap --field-selector=metadata.name=none",
             "delete -f objects.yaml --wait=false",
-            "delete -f objects.yaml --ignore-not-found --wait=false",
+            "delete -f web.yaml --ignore-not-found",
             "delete configmap",
             "delete things a",
             "delete --raw /api/v1/namespaces/{namespace}/configmaps/none",
