@@ -15,7 +15,7 @@ use k8s_openapi::{
     },
 };
 
-use super::{Endpoint, Installation, manifests::Program};
+use super::{Endpoint, Installation, manifests::Program, webhooks};
 use crate::resource::{Labels, ObjectMeta};
 
 /// The name of the operator's container.
@@ -113,17 +113,18 @@ fn pod(installation: &Installation, program: &Program) -> PodSpec {
 
 fn container(program: &Program) -> Container {
     let endpoint = program.endpoint.as_ref();
+    let metrics = endpoint.map(|endpoint| ContainerPort {
+        name: Some(Endpoint::PORT.into()),
+        container_port: endpoint.port.into(),
+        ..ContainerPort::default()
+    });
+    let webhooks = program.webhook_port.map(webhooks::container_port);
+    let ports: Vec<_> = metrics.into_iter().chain(webhooks).collect();
     Container {
         name: CONTAINER.into(),
         image: Some(program.image.clone()),
         args: Some(program.args.clone()),
-        ports: endpoint.map(|endpoint| {
-            vec![ContainerPort {
-                name: Some(Endpoint::PORT.into()),
-                container_port: endpoint.port.into(),
-                ..ContainerPort::default()
-            }]
-        }),
+        ports: (!ports.is_empty()).then_some(ports),
         liveness_probe: endpoint.map(|endpoint| probe(endpoint, "/livez", 10, 6)),
         readiness_probe: endpoint.map(|endpoint| probe(endpoint, "/readyz", 5, 3)),
         resources: Some(resources()),

@@ -4,13 +4,14 @@ use clap::{ArgMatches, Args, Command};
 use clap_complete::Shell;
 
 use super::{
+    WebhookServing,
     logs::{Filter, LogFormat},
     monitoring::AlertsFormat,
     output::Output,
     settings::{
         AdoptFlags, CHECK, Defaults, ElectionFlags, Environment, FORCE, MetricsAddress,
         OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES, command,
-        container_arguments, error, print,
+        container_arguments, error, print, read_webhook_serving,
     },
     version,
 };
@@ -120,6 +121,8 @@ pub(super) struct RunOptions {
     pub(super) election: Option<ElectionFlags>,
     pub(super) metrics_address: Option<Address>,
     pub(super) serving: ServingFlags,
+    /// `None` if the program has no webhooks.
+    pub(super) webhooks: Option<WebhookServing>,
     pub(super) log: Filter,
     pub(super) log_format: LogFormat,
 }
@@ -395,6 +398,10 @@ impl RunOptions {
             election: ElectionFlags::read(operator, defaults, settings)?,
             metrics_address: metrics_address.and_then(|address| address.0),
             serving: ServingFlags::read(defaults, settings)?,
+            webhooks: defaults
+                .webhooks
+                .as_ref()
+                .map(|program| read_webhook_serving(program, matches)),
             log: matches.get_one("log").cloned().unwrap_or_default(),
             log_format: match json.map(String::as_str) {
                 Some("json") => LogFormat::Json,

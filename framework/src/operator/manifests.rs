@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::{
     Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
 };
-use crate::manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, kustomize};
+use crate::{
+    manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, kustomize},
+    webhook::WebhookOptions,
+};
 
 /// A change of the printed manifests.
 pub(super) type ManifestChange = Box<dyn Fn(&mut Manifests) + Send>;
@@ -54,9 +57,12 @@ impl Operator {
                 is_self_signed: serving.is_self_signed(),
                 is_authorized: serving.is_authorized(),
             }),
+            webhook_port: run.webhooks.as_ref().map(|serving| serving.address.port),
         };
         // Checks the name before all else.
         Installation::new(&self.name)?;
+        self.webhook_serving = run.webhooks.clone().unwrap_or_default();
+        let webhooks = self.webhook_options("");
         let definitions = self.checked_definitions()?;
         let changes = std::mem::take(&mut self.manifest_changes);
         let version = self.version.clone();
@@ -69,6 +75,7 @@ impl Operator {
             },
             is_limited_by_itself: !self.namespaces.is_empty(),
             definitions,
+            webhooks,
             changes,
             roles: self.roles_with(options.roles)?,
         })
@@ -108,6 +115,8 @@ pub(super) struct ManifestsSource {
     /// Whether the program is limited to namespaces without a flag.
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
+    /// The webhooks. Their namespace is set when the objects are made.
+    webhooks: Option<WebhookOptions>,
     changes: Vec<ManifestChange>,
     pub(super) roles: RolesSource,
 }
@@ -214,6 +223,9 @@ impl ManifestsSource {
         let roles = self.roles.roles(&installation);
         let definitions = self.definitions.clone();
         let mut manifests = Manifests::new(installation, program, definitions, roles);
+        if let Some(webhooks) = &self.webhooks {
+            manifests = manifests.with_webhooks(webhooks);
+        }
         if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
         }

@@ -31,10 +31,14 @@ impl Operator {
             .filter(|registered| registered.definition().is_some())
             .filter_map(|registered| registered.resource().cloned())
             .collect();
+        let webhooks = self.webhook_options(&installation.namespace);
         let declared = self.access.with_controllers(self.registered)?;
         let mut access = declared.access;
         if let Some(election) = &self.election {
             access = access.and(leadership::access(election, &installation.namespace));
+        }
+        if let Some(webhooks) = webhooks {
+            access = access.and(webhooks.access());
         }
         let is_authorized = self.metrics_address.is_some() && self.serving.is_authorized();
         if is_authorized {
