@@ -31,7 +31,10 @@
 //! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
 //!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
-//! * **In which form**: decoded, in an `Arc`, or as a [`Packing`](InformersBuilder::packing) stores them.
+//! * **In which form**: as the JSON that the server sent, without the managed fields. A read decodes the object, in an
+//!   `Arc`, and objects that were read lately stay decoded, up to a [share](InformersBuilder::decoded_share) of the cache.
+//!   Objects under 1 KiB, views, objects that a transform changed, and those of other sources are stored decoded. A
+//!   [`Packing`](InformersBuilder::packing) stores them in a form of the program's own.
 //!
 //! # How to read a cache
 //! * A [`Lister`] reads the present state: by name, namespace, owner, label [selector](Lister::select), or
@@ -160,6 +163,7 @@ pub use event::Event;
 pub(crate) use event::EventOrigin;
 pub use fifo::{
     Batch, Delta, DeltaFifo, DeltaKind, DeltaQueue, Deltas, KnownObjects, ObjectDelta, RealFifo,
+    ReceivedObject,
 };
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;

@@ -12,6 +12,9 @@ mod delta_queue;
 #[path = "../../../framework/src/cache/fifo/real_fifo.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod real_fifo;
+#[path = "../../../framework/src/cache/fifo/received_object.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod received_object;
 
 mod sync {
     pub(super) use crate::lock::{Mutex, MutexGuard};
@@ -37,6 +40,7 @@ use self::{
     delta_fifo::{DeltaFifo, DeltaKind, ObjectDelta},
     delta_queue::DeltaQueue,
     real_fifo::{Batch, RealFifo},
+    received_object::ReceivedObject,
 };
 use crate::{check, client::ObjectList};
 
@@ -50,9 +54,9 @@ fn set(number: u16) -> Delta<u16> {
     Delta::Set(number.into())
 }
 
-fn page(size: usize) -> ObjectList<std::sync::Arc<u16>> {
+fn page(size: usize) -> ObjectList<ReceivedObject<u16>> {
     ObjectList {
-        items: vec![0.into(); size],
+        items: (0..size).map(|_| ReceivedObject::from(0)).collect(),
         undecodable: Vec::new(),
     }
 }

@@ -1,14 +1,14 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use super::{NO_LABELS, Packed};
-use crate::resource::{Object, ObjectKey, OwnerReference, Selector, Undecodable};
+use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
 
 /// A version of an object in a cache, or the place of a version that does not decode ([R8](crate#guarantees)): what a
 /// [`Store`](crate::cache::Store) holds for one key, and what an [`Event`](crate::cache::Event) is about.
 ///
 /// It is a handle, and cheap to clone. It does not promise that the object lies there decoded: [`object`](Self::object)
-/// returns the object. The other methods read single fields. For these only a [packed](crate::cache::Packing) object is
-/// decoded, and then only if the packing does not have the field at hand.
+/// returns the object. The other methods read single fields. For these an object is decoded only if the
+/// program's own [packing](crate::cache::Packing) does not have the field at hand.
 pub struct Entry<K>(EntryContent<K>);
 
 enum EntryContent<K> {
@@ -117,9 +117,15 @@ impl<K: Object> Entry<K> {
     pub fn key(&self) -> ObjectKey {
         match &self.0 {
             EntryContent::Decoded(object) => object.key(),
-            EntryContent::Packed(packed) => match packed.object() {
-                Ok(object) => object.key(),
-                Err(object) => object.key.clone(),
+            EntryContent::Packed(packed) => match packed.metadata() {
+                Some(metadata) => ObjectKey::new(
+                    metadata.namespace.as_deref(),
+                    metadata.name.as_deref().unwrap_or_default(),
+                ),
+                None => match packed.object() {
+                    Ok(object) => object.key(),
+                    Err(object) => object.key.clone(),
+                },
             },
             EntryContent::Undecodable { object, .. } => object.key.clone(),
         }
@@ -146,7 +152,7 @@ impl<K: Object> Entry<K> {
     /// The labels of the present version. Those of an object that does not decode are read leniently.
     pub fn labels(&self) -> Cow<'_, BTreeMap<String, String>> {
         self.field(
-            |object| object.labels().unwrap_or(&NO_LABELS),
+            |metadata| metadata.labels.as_ref().unwrap_or(&NO_LABELS),
             |undecodable| &undecodable.labels,
         )
     }
@@ -154,10 +160,7 @@ impl<K: Object> Entry<K> {
     /// The owner references of the present version. Those of an object that does not decode are read leniently.
     pub fn owner_references(&self) -> Cow<'_, [OwnerReference]> {
         self.field(
-            |object| {
-                let references = object.metadata().owner_references.as_deref();
-                references.unwrap_or_default()
-            },
+            |metadata| metadata.owner_references.as_deref().unwrap_or_default(),
             |undecodable| &undecodable.owner_references,
         )
     }
@@ -166,9 +169,12 @@ impl<K: Object> Entry<K> {
     pub fn is_deleting(&self) -> bool {
         match &self.0 {
             EntryContent::Decoded(object) => object.is_deleting(),
-            EntryContent::Packed(packed) => match packed.object() {
-                Ok(object) => object.is_deleting(),
-                Err(object) => object.is_deleting,
+            EntryContent::Packed(packed) => match packed.metadata() {
+                Some(metadata) => metadata.deletion_timestamp.is_some(),
+                None => match packed.object() {
+                    Ok(object) => object.is_deleting(),
+                    Err(object) => object.is_deleting,
+                },
             },
             EntryContent::Undecodable { object, .. } => object.is_deleting,
         }
@@ -177,14 +183,17 @@ impl<K: Object> Entry<K> {
     /// A field of the present version. It is borrowed, unless the object has to be decoded for it.
     fn field<T: ToOwned + ?Sized>(
         &self,
-        of_object: impl FnOnce(&K) -> &T,
+        of_metadata: impl FnOnce(&ObjectMeta) -> &T,
         of_undecodable: impl FnOnce(&Undecodable) -> &T,
     ) -> Cow<'_, T> {
         match &self.0 {
-            EntryContent::Decoded(object) => Cow::Borrowed(of_object(object)),
-            EntryContent::Packed(packed) => Cow::Owned(match packed.object() {
-                Ok(object) => of_object(&object).to_owned(),
-                Err(object) => of_undecodable(&object).to_owned(),
+            EntryContent::Decoded(object) => Cow::Borrowed(of_metadata(object.metadata())),
+            EntryContent::Packed(packed) => Cow::Owned(match packed.metadata() {
+                Some(metadata) => of_metadata(&metadata).to_owned(),
+                None => match packed.object() {
+                    Ok(object) => of_metadata(object.metadata()).to_owned(),
+                    Err(object) => of_undecodable(&object).to_owned(),
+                },
             }),
             EntryContent::Undecodable { object, .. } => Cow::Borrowed(of_undecodable(object)),
         }

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use super::NO_LABELS;
-use crate::resource::{Object, Selector, Undecodable};
+use crate::resource::{Object, ObjectMeta, Selector, Undecodable};
 
-/// How a [`Store`](crate::cache::Store) stores objects, if not decoded.
+/// How a [`Store`](crate::cache::Store) stores objects, if neither decoded nor as the server sent them.
 ///
 /// Nothing else about the cache changes: keys, indexes and versions come from the decoded object on its way in, and
 /// readers get an `Arc<K>` in both cases. A packed object is decoded for each read, which trades time for memory.
@@ -32,6 +32,17 @@ pub trait Packed<K: Object>: Send + Sync {
     /// # Errors
     /// Returns what could be read of the object, with the reason, if the packed form does not decode any more.
     fn object(&self) -> Result<Arc<K>, Arc<Undecodable>>;
+
+    /// `metadata`, without decoding the object. The default is `None`: the object is then decoded.
+    fn metadata(&self) -> Option<ObjectMeta> {
+        None
+    }
+
+    /// Offers the decoded object, so that the first reads need not decode it. With `is_change`, the object has just changed,
+    /// and is likely to be read soon. The default does nothing.
+    fn keep_decoded(&self, object: &Arc<K>, is_change: bool) {
+        _ = (object, is_change);
+    }
 
     /// Bytes that the stored object takes, for the metrics. The default is `None`: the object then counts with its
     /// size as JSON.

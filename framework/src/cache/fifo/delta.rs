@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::ReceivedObject;
 use crate::resource::{Object, Undecodable};
 
 /// One step from the server's state to the cache's, in the order in which the server took it.
@@ -7,7 +8,7 @@ use crate::resource::{Object, Undecodable};
 /// The store decides whether an object is new or changed, not the server's event.
 pub enum Delta<K> {
     /// The object was added or modified.
-    Set(Arc<K>),
+    Set(ReceivedObject<K>),
     /// An object that does not decode was added or modified.
     SetUndecodable(Box<Undecodable>),
     /// The object was deleted; this is its final state.
@@ -35,7 +36,8 @@ impl<K: Object> Delta<K> {
     /// The resource version of the collection after this step. Returns `None` if the step does not tell it.
     pub(crate) fn resource_version(&self) -> Option<&str> {
         match self {
-            Self::Set(object) | Self::Deleted(object) => object.resource_version(),
+            Self::Set(object) => object.resource_version(),
+            Self::Deleted(object) => object.resource_version(),
             Self::SetUndecodable(object) | Self::DeletedUndecodable(object) => {
                 object.resource_version.as_deref()
             }

@@ -6,6 +6,7 @@
 //! | `delta_fifo.rs` | [`DeltaFifo`]: a queue of objects, each with all its deltas |
 //! | `known_objects.rs` | a cache as the objects that the consumer of such a queue holds |
 //! | `real_fifo.rs` | [`RealFifo`]: the queue of an informer as a state machine, and [`Batch`] |
+//! | `received_object.rs` | [`ReceivedObject`]: an object as a source brings it |
 //! | `delta_queue.rs` | [`DeltaQueue`]: the queue behind a lock, which producers and the consumer wait for |
 //!
 //! The loom model in `tests/model` compiles these files.
@@ -15,6 +16,7 @@ mod delta_fifo;
 mod delta_queue;
 mod known_objects;
 mod real_fifo;
+mod received_object;
 
 #[cfg(test)]
 mod delta_fifo_test;
@@ -29,3 +31,4 @@ pub use delta::Delta;
 pub use delta_fifo::{DeltaFifo, DeltaKind, Deltas, KnownObjects, ObjectDelta};
 pub use delta_queue::DeltaQueue;
 pub use real_fifo::{Batch, RealFifo};
+pub use received_object::ReceivedObject;

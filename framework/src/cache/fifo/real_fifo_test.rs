@@ -1,15 +1,13 @@
 //! What the FIFO guarantees.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
-use super::{Delta, RealFifo};
+use super::{Delta, RealFifo, ReceivedObject};
 use crate::client::ObjectList;
 
-fn page(items: Vec<u32>) -> ObjectList<Arc<u32>> {
+fn page(items: Vec<u32>) -> ObjectList<ReceivedObject<u32>> {
     ObjectList {
-        items: items.into_iter().map(Arc::new).collect(),
+        items: items.into_iter().map(Into::into).collect(),
         ..ObjectList::default()
     }
 }
@@ -32,7 +30,7 @@ fn the_queue_has_synced_only_when_the_first_list_was_processed() {
     fifo.push(Delta::ListStarted);
     fifo.push_page(page(vec![1, 2]));
     fifo.push(ended());
-    fifo.push(Delta::Set(Arc::new(3)));
+    fifo.push(Delta::Set(3.into()));
     assert!(!fifo.has_synced());
     let first = fifo.pop().unwrap();
     assert_eq!((first.deltas.len(), first.initial), (4, true));
@@ -45,7 +43,7 @@ fn the_queue_has_synced_only_when_the_first_list_was_processed() {
 #[test]
 fn a_batch_belongs_to_a_list_completely_or_not_at_all() {
     let mut fifo = RealFifo::new();
-    let set = |number| Delta::Set(Arc::new(number));
+    let set = |number: u32| Delta::Set(number.into());
     let list = [Delta::ListStarted, set(1), ended()];
     let relist = [Delta::ListStarted, set(3), set(4), ended()];
     let deltas = list.into_iter().chain([set(2)]).chain(relist);
@@ -74,7 +72,7 @@ fn all_batches_of_a_long_list_belong_to_the_list() {
     assert!(fifo.pop().unwrap().listed && fifo.pop().unwrap().listed);
     fifo.push(ended());
     assert!(fifo.pop().unwrap().listed);
-    fifo.push(Delta::Set(Arc::new(1)));
+    fifo.push(Delta::Set(1.into()));
     assert!(!fifo.pop().unwrap().listed);
 }
 
@@ -108,7 +106,7 @@ fn the_queue_is_full_at_its_bound_and_not_below() {
     fifo.push_page(page(vec![0; RealFifo::<u32>::BOUND - 1]));
     assert_eq!(fifo.len(), RealFifo::<u32>::BOUND - 1);
     assert!(!fifo.is_full() && !fifo.is_empty());
-    fifo.push(Delta::Set(Arc::new(1)));
+    fifo.push(Delta::Set(1.into()));
     assert!(fifo.is_full());
     fifo.pop();
     assert!(!fifo.is_full());
@@ -120,7 +118,7 @@ fn the_memory_of_a_burst_is_given_back_and_that_of_daily_use_is_kept() {
     for (count, is_kept) in [(bound, true), (3 * bound, false)] {
         let mut fifo = RealFifo::new();
         for _ in 0..count {
-            fifo.push(Delta::Set(Arc::new(1)));
+            fifo.push(Delta::Set(1.into()));
         }
         let mut taken = 0;
         while let Some(batch) = fifo.pop() {
@@ -151,7 +149,7 @@ proptest! {
             match step {
                 0 => {
                     sent.push(next);
-                    fifo.push(Delta::Set(Arc::new(next)));
+                    fifo.push(Delta::Set(next.into()));
                     next += 1;
                 }
                 1 => {

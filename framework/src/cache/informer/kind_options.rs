@@ -34,14 +34,24 @@ pub(in crate::cache) struct KindOptions<K> {
 }
 
 /// The options of all kinds that have some.
-#[derive(Default)]
-pub(in crate::cache) struct AllKindOptions(
-    HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
-);
+pub(in crate::cache) struct AllKindOptions {
+    kinds: HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
+    /// Which share of the objects that are stored encoded may lie decoded as well.
+    pub(in crate::cache) decoded_share: f64,
+}
+
+impl Default for AllKindOptions {
+    fn default() -> Self {
+        Self {
+            kinds: HashMap::new(),
+            decoded_share: 1.0 / 16.0,
+        }
+    }
+}
 
 impl AllKindOptions {
     pub(in crate::cache) fn of<K: Object>(&self, resource: &ApiResource) -> KindOptions<K> {
-        let options = self.0.get(&(TypeId::of::<K>(), resource.clone()));
+        let options = self.kinds.get(&(TypeId::of::<K>(), resource.clone()));
         let options = options.and_then(|options| options.downcast_ref::<KindOptions<K>>());
         options.cloned().unwrap_or_default()
     }
@@ -53,7 +63,7 @@ impl AllKindOptions {
     ) {
         let mut options = self.of(&resource);
         change(&mut options);
-        self.0
+        self.kinds
             .insert((TypeId::of::<K>(), resource), Box::new(options));
     }
 }

@@ -6,7 +6,7 @@ use std::{
 
 use super::{namespace_partitions::PartitionId, transform::Transform};
 use crate::{
-    cache::{Batch, Delta, Entry, Event, Store, resource_version::compare},
+    cache::{Batch, Delta, Entry, Event, ReceivedObject, Store, resource_version::compare},
     resource::{Object, ObjectKey, Undecodable},
 };
 
@@ -162,10 +162,14 @@ impl<K: Object> Processor<K> {
     fn set(
         &mut self,
         partition: &mut PartitionState,
-        new: Arc<K>,
+        new: ReceivedObject<K>,
         initial: bool,
         events: &mut Vec<Event<K>>,
     ) {
+        let ReceivedObject {
+            object: new,
+            packed,
+        } = new;
         let key = new.key();
         partition.unseen.remove(&key);
         partition.follow(new.resource_version());
@@ -178,7 +182,12 @@ impl<K: Object> Processor<K> {
             Ok(new) => new,
             Err(object) => return self.set_undecodable(partition, *object, initial, events),
         };
-        let old = self.store.insert(key, new.clone());
+        // What a transform changed is no longer what the source packed.
+        let packed = packed.filter(|_| self.transform.is_none());
+        let is_change = !partition.listing;
+        let old = self
+            .store
+            .insert_packed(key, new.clone(), packed, is_change);
         // The event has the decoded object, even if the store keeps it packed.
         events.push(Event::of_change(old, Entry::decoded(new), initial));
     }

@@ -19,7 +19,9 @@ use super::{InformerGuard, InformersBuilder};
 use crate::{
     cache::{
         InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer,
+        entry::AwakeObjects,
         informer::{AllKindOptions, MeasureFn, json_size},
+        reflector::EncodedSource,
         status::FailureHandler,
     },
     client::{Api, Client, DecodeThread},
@@ -203,8 +205,7 @@ impl Informers {
     where
         K: Object + Serialize + DeserializeOwned,
     {
-        let (client, kind) = (self.inner.client.clone(), resource.clone());
-        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
+        let source = self.source_of(&resource);
         self.get_or_create(resource, scope, Some(json_size::<K>), source, true)
     }
 
@@ -214,10 +215,29 @@ impl Informers {
     where
         K: Object + Serialize + DeserializeOwned,
     {
-        let (client, kind) = (self.inner.client.clone(), resource.clone());
-        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
+        let source = self.source_of(&resource);
         let informer = self.get_or_create(resource, scope, Some(json_size::<K>), source, false);
         InformerGuard::new(self.clone(), informer)
+    }
+
+    /// Where the objects of `resource` come from, for each namespace.
+    fn source_of<K>(
+        &self,
+        resource: &ApiResource,
+    ) -> impl Fn(Option<&str>) -> EncodedSource<K> + Send + 'static + use<K>
+    where
+        K: Object + Serialize + DeserializeOwned,
+    {
+        let (client, resource) = (self.inner.client.clone(), resource.clone());
+        let options = self.inner.options.of::<K>(&resource);
+        // These change the objects after they were decoded.
+        let is_encoded = options.transform.is_none() && options.packing.is_none();
+        let share = self.inner.options.decoded_share;
+        let awake = is_encoded.then(|| AwakeObjects::new(resource.clone(), json_size, share));
+        move |namespace| EncodedSource {
+            api: Api::of(&client, resource.clone(), namespace),
+            awake: awake.clone(),
+        }
     }
 
     /// Releases a guard. Ends the informer if nobody needs it any more, and returns whether it did.

@@ -1,20 +1,20 @@
 //! Converts the events of a watch to deltas.
 
-use std::sync::Arc;
-
 use crate::{
-    cache::Delta,
+    cache::{Delta, ReceivedObject},
     client::{Change, WatchEvent},
     resource::Object,
 };
 
 /// The delta of an event. Returns `None` if the object has no name, which no object of the API server lacks.
-pub(in crate::cache) fn delta<K: Object>(event: WatchEvent<impl Into<Arc<K>>>) -> Option<Delta<K>> {
+pub(in crate::cache) fn delta<K: Object>(
+    event: WatchEvent<impl Into<ReceivedObject<K>>>,
+) -> Option<Delta<K>> {
     Some(match event.map(Into::into) {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
             Delta::Set(has_name(&object).then_some(object)?)
         }
-        WatchEvent::Deleted(object) => Delta::Deleted(has_name(&object).then_some(object)?),
+        WatchEvent::Deleted(object) => Delta::Deleted(has_name(&object).then_some(object.object)?),
         WatchEvent::Undecodable {
             change: Change::Deleted,
             object,
@@ -26,7 +26,7 @@ pub(in crate::cache) fn delta<K: Object>(event: WatchEvent<impl Into<Arc<K>>>) -
     })
 }
 
-pub(super) fn has_name<K: Object>(object: &Arc<K>) -> bool {
+pub(super) fn has_name<K: Object>(object: &ReceivedObject<K>) -> bool {
     let name = object.metadata().name.as_deref();
     name.is_some_and(|name| !name.is_empty())
 }

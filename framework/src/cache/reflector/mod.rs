@@ -30,6 +30,7 @@ mod reopen_backoff;
 mod stream_list;
 mod watch;
 
+pub(super) use api::EncodedSource;
 #[cfg(test)]
 pub(super) use convert::delta;
 pub use list_budget::ListBudget;

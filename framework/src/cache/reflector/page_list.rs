@@ -1,7 +1,5 @@
 //! How a [`Reflector`] reads a collection page by page.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     pause::{is_refused_version, is_unavailable},
 };
 use crate::{
-    cache::{Delta, DeltaQueue},
+    cache::{Delta, DeltaQueue, ReceivedObject},
     client::{Error, ErrorKind, ListParams, ListProgress, ObjectList},
     resource::Object,
 };
@@ -120,8 +118,8 @@ impl<L> Reflector<L> {
     /// The page as caches share it, without the objects that have no name.
     fn without_unnamed<K: Object>(
         &self,
-        page: ObjectList<impl Into<Arc<K>>>,
-    ) -> ObjectList<Arc<K>> {
+        page: ObjectList<impl Into<ReceivedObject<K>>>,
+    ) -> ObjectList<ReceivedObject<K>> {
         let all = page.items.len();
         let objects = page.items.into_iter().map(Into::into);
         let items: Vec<_> = objects.filter(has_name).collect();

@@ -2,7 +2,7 @@ use std::{hash::Hash, sync::Arc};
 
 use super::{Lister, Snapshot, published::PublishedState};
 use crate::{
-    cache::{Entry, Index, IndexHandle, Packing, entry::IncomingObject},
+    cache::{Entry, Index, IndexHandle, Packed, Packing, entry::IncomingObject},
     resource::{Object, ObjectKey, Undecodable},
 };
 
@@ -52,9 +52,24 @@ impl<K: Object> Store<K> {
 
     /// Stores `object` under `key`. Returns what the store held there before.
     pub fn insert(&mut self, key: ObjectKey, object: Arc<K>) -> Option<Entry<K>> {
-        let packed = self.packing.as_ref().and_then(|by| by.pack(&object));
-        let entry = match packed {
-            Some(packed) => Entry::packed(packed),
+        self.insert_packed(key, object, None, false)
+    }
+
+    /// Stores `object` under `key`, in the form `packed` unless the store has a packing of its own. With `is_change`, the
+    /// object has just changed. Returns what the store held there before.
+    pub(in crate::cache) fn insert_packed(
+        &mut self,
+        key: ObjectKey,
+        object: Arc<K>,
+        packed: Option<Arc<dyn Packed<K>>>,
+        is_change: bool,
+    ) -> Option<Entry<K>> {
+        let own = self.packing.as_ref().map(|by| by.pack(&object));
+        let entry = match own.unwrap_or(packed) {
+            Some(packed) => {
+                packed.keep_decoded(&object, is_change);
+                Entry::packed(packed)
+            }
             None => Entry::decoded(object.clone()),
         };
         self.working

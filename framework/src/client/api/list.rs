@@ -8,7 +8,7 @@ use super::{api::Api, list_progress::ListProgress};
 use crate::{
     client::{
         Error, ErrorKind, ListParams, ObjectList,
-        decode::{DecodedArc, Types, decode_list},
+        decode::{AddBytes, DecodedArc, ObjectJson, Types, decode_list},
         request::url::Query,
         rest::Call,
     },
@@ -40,7 +40,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// [`Error::is_expired`] if the server no longer has the requested version or page. [`ErrorKind::Invalid`] if the
     /// options are not valid. Otherwise the request fails; see [`ErrorKind`].
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
-        let mut list: ObjectList<K> = self.list_of(params, K::metadata).await?;
+        let mut list: ObjectList<K> = self.list_of(params, K::metadata, None).await?;
         for object in &mut list.items {
             self.check_item(object)?;
             object.fill_types(self.resource());
@@ -48,31 +48,24 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         Ok(list)
     }
 
-    /// As [`list`](Self::list), but each object is in an `Arc` from the start.
+    /// As [`list`](Self::list), but each object is in an `Arc` from the start. With its bytes if they are wanted.
     pub(crate) async fn list_shared(
         &self,
         params: &ListParams,
-    ) -> Result<ObjectList<Arc<K>>, Error> {
-        let list: ObjectList<DecodedArc<K>> = self
-            .list_of(params, |DecodedArc(object): &DecodedArc<K>| {
-                object.metadata()
-            })
+        with_bytes: bool,
+    ) -> Result<ObjectList<DecodedArc<K>>, Error> {
+        let add_bytes: AddBytes<DecodedArc<K>> = with_bytes.then_some(DecodedArc::add_encoded);
+        let mut list: ObjectList<DecodedArc<K>> = self
+            .list_of(params, |one| one.object.metadata(), add_bytes)
             .await?;
-        for DecodedArc(object) in &list.items {
+        for DecodedArc { object, .. } in &mut list.items {
             self.check_item(&**object)?;
-        }
-        let filled = list.items.into_iter().map(|DecodedArc(mut object)| {
             // No other code has this `Arc` yet.
-            if let Some(object) = Arc::get_mut(&mut object) {
+            if let Some(object) = Arc::get_mut(object) {
                 object.fill_types(self.resource());
             }
-            object
-        });
-        Ok(ObjectList {
-            metadata: list.metadata,
-            items: filled.collect(),
-            undecodable: list.undecodable,
-        })
+        }
+        Ok(list)
     }
 
     /// Whether the object has the kind of the list. Most types compare it themselves when they are decoded.
@@ -91,6 +84,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         &self,
         params: &ListParams,
         metadata: fn(&T) -> &ObjectMeta,
+        add_bytes: AddBytes<T>,
     ) -> Result<ObjectList<T>, Error>
     where
         T: DeserializeOwned + Send + 'static,
@@ -109,7 +103,20 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
                 .as_deref()
                 .is_some_and(|name| !name.is_empty())
         };
-        let decode = move || decode_list(&answer, &resource, managed_fields, &is_named);
+        // An object that is read with its managed fields is stored decoded.
+        let add_bytes = add_bytes.filter(|_| !managed_fields);
+        let decode = move || {
+            let mut list = decode_list(&answer, &resource, managed_fields, &is_named)?;
+            if let Some(add_bytes) = add_bytes {
+                let encoded = ObjectJson::of_items(&answer);
+                // Otherwise nobody knows which bytes belong to which object.
+                if encoded.len() == list.items.len() {
+                    let items = list.items.iter_mut().zip(encoded);
+                    items.for_each(|(item, encoded)| add_bytes(item, encoded));
+                }
+            }
+            Ok::<_, String>(list)
+        };
         let list = match OFFLOADED.contains(&size) {
             true => self.client().decoder.offload(decode).await,
             false => decode(),

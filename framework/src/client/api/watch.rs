@@ -1,12 +1,11 @@
-use std::sync::Arc;
-
-use futures_util::TryStreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::api::Api;
 use crate::{
     client::{
-        Error, WatchEvent, WatchParams, WatchStream, decode::DecodedArc, request::url::Query,
+        Error, WatchParams, WatchStream,
+        decode::{AddBytes, DecodedArc},
+        request::url::Query,
     },
     resource::{Object, ObjectMeta},
 };
@@ -38,27 +37,25 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// [`Error::is_expired`] if the server no longer has the requested version; the stream may return this, too.
     /// [`ErrorKind::Invalid`](crate::client::ErrorKind::Invalid) if the options are not valid. Otherwise the request fails; see [`ErrorKind`](crate::client::ErrorKind).
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
-        self.watch_of(params, K::metadata).await
+        self.watch_of(params, K::metadata, None).await
     }
 
-    /// As [`watch`](Self::watch), but each object is in an `Arc` from the start.
+    /// As [`watch`](Self::watch), but each object is in an `Arc` from the start. With its bytes if they are wanted.
     pub(crate) async fn watch_shared(
         &self,
         params: &WatchParams,
-    ) -> Result<WatchStream<Arc<K>>, Error> {
-        let events: WatchStream<DecodedArc<K>> = self
-            .watch_of(params, |DecodedArc(object): &DecodedArc<K>| {
-                object.metadata()
-            })
-            .await?;
-        let shared = |event: WatchEvent<DecodedArc<K>>| event.map(|DecodedArc(object)| object);
-        Ok(WatchStream::new(events.map_ok(shared)))
+        with_bytes: bool,
+    ) -> Result<WatchStream<DecodedArc<K>>, Error> {
+        let add_bytes: AddBytes<DecodedArc<K>> = with_bytes.then_some(DecodedArc::add_encoded);
+        self.watch_of(params, |one| one.object.metadata(), add_bytes)
+            .await
     }
 
     async fn watch_of<T>(
         &self,
         params: &WatchParams,
         metadata: fn(&T) -> &ObjectMeta,
+        add_bytes: AddBytes<T>,
     ) -> Result<WatchStream<T>, Error>
     where
         T: DeserializeOwned + Send + 'static,
@@ -75,6 +72,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             self.keeps_managed_fields(),
             self.client().decoder.clone(),
             metadata,
+            add_bytes,
         ))
     }
 }

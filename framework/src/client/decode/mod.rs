@@ -7,6 +7,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
+//! | `object_json.rs` | the bytes of an object, for a cache that stores it encoded |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |
@@ -22,6 +23,7 @@ mod event;
 mod lenient;
 mod list;
 mod object;
+mod object_json;
 mod skip;
 mod span;
 mod types;
@@ -34,4 +36,5 @@ pub(crate) use list::decode_list;
 pub(crate) use object::{
     DecodedArc, decode_any, decode_deleted, decode_object, decode_plain, decode_status,
 };
+pub(crate) use object_json::{AddBytes, ObjectJson};
 pub(crate) use types::{Types, shown};

@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::{skip::SkipManagedFields, span};
+use super::{object_json::ObjectJson, skip::SkipManagedFields, span};
 use crate::{
     client::{
         Deleted,
@@ -96,11 +96,25 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
 }
 
 /// Decodes an object directly into an `Arc`, so that it is never copied.
-pub(crate) struct DecodedArc<K>(pub(crate) Arc<K>);
+pub(crate) struct DecodedArc<K> {
+    pub(crate) object: Arc<K>,
+    /// The bytes of the object, if the caller wants them.
+    pub(crate) encoded: Option<ObjectJson>,
+}
+
+impl<K> DecodedArc<K> {
+    /// Adds the bytes.
+    pub(crate) fn add_encoded(&mut self, encoded: Option<ObjectJson>) {
+        self.encoded = encoded;
+    }
+}
 
 impl<'de, K: Deserialize<'de>> Deserialize<'de> for DecodedArc<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(Arc::new(K::deserialize(deserializer)?)))
+        Ok(Self {
+            object: Arc::new(K::deserialize(deserializer)?),
+            encoded: None,
+        })
     }
 }
 

@@ -125,6 +125,7 @@ async fn each_event_of_a_burst_is_decoded_once_with_its_own_index() {
         Decoder::default(),
         // The frames name no namespace.
         |_| Box::leak(Box::default()),
+        None,
     );
     for number in 0..EVENTS {
         let Some(Ok(WatchEvent::Modified(Counted(object)))) = events.next().await else {

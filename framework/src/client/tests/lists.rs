@@ -150,9 +150,12 @@ async fn objects_of_a_list_get_their_api_version_and_kind() {
     let resource = ApiResource::of::<ConfigMap>();
     let maps = Api::<DynamicObject>::of(&client, resource.clone(), Some("default"));
     let params = ListParams::default();
-    let (own, shared) = (maps.list(&params).await, maps.list_shared(&params).await);
+    let (own, shared) = (
+        maps.list(&params).await,
+        maps.list_shared(&params, true).await,
+    );
     let (own, shared) = (own.unwrap(), shared.unwrap());
-    for object in [&own.items[0], &*shared.items[0]] {
+    for object in [&own.items[0], &*shared.items[0].object] {
         let types = (&*object.types.api_version, &*object.types.kind);
         assert_eq!(types, ("v1", "ConfigMap"));
     }
@@ -171,7 +174,11 @@ async fn an_item_of_another_kind_makes_the_list_an_error() {
         error.to_string(),
         "list configmaps in default: the answer cannot be decoded: items: kind: expected `ConfigMap` of `v1`, found `Pod` of `v1`"
     );
-    assert!(maps.list_shared(&ListParams::default()).await.is_err());
+    assert!(
+        maps.list_shared(&ListParams::default(), true)
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::{
     client::{
         Body, BoxError, Encoding, Error, ErrorKind, WatchEvent,
         codec::{Codec, Encoded, Frames, JsonIndex, with_codec},
-        decode::{Decoder, Event, Offloaded, decode_event},
+        decode::{AddBytes, Decoder, Event, ObjectJson, Offloaded, decode_event},
         rest::Call,
         stack::SentSecrets,
     },
@@ -52,11 +52,14 @@ impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
         managed_fields: bool,
         decoder: Decoder,
         metadata: fn(&K) -> &ObjectMeta,
+        add_bytes: AddBytes<K>,
     ) -> Self {
         let context = FrameContext {
             encoding,
             resource: call.resource.clone(),
             managed_fields,
+            // An object that is read with its managed fields is stored decoded.
+            add_bytes: add_bytes.filter(|_| !managed_fields),
         };
         Self::new(DecodeAhead::<K> {
             secrets: response.extensions().get().cloned(),
@@ -99,7 +102,7 @@ struct DecodeAhead<K> {
     frames: Frames,
     /// What an `ERROR` event must not repeat.
     secrets: Option<SentSecrets>,
-    context: Arc<FrameContext>,
+    context: Arc<FrameContext<K>>,
     decoder: Decoder,
     metadata: fn(&K) -> &ObjectMeta,
     namespace: Option<String>,
@@ -118,13 +121,14 @@ struct DecodeAhead<K> {
 type Decoded<K> = Vec<Result<Event<K>, String>>;
 
 /// What all frames of a watch have in common.
-struct FrameContext {
+struct FrameContext<K> {
     encoding: Encoding,
     resource: ApiResource,
     managed_fields: bool,
+    add_bytes: AddBytes<K>,
 }
 
-impl FrameContext {
+impl<K: DeserializeOwned> FrameContext<K> {
     /// Writes the index of each frame into `json_indexes`.
     fn json_index(&self, frames: &[Bytes], json_indexes: &mut Vec<JsonIndex>) {
         json_indexes.resize_with(frames.len(), JsonIndex::default);
@@ -134,16 +138,19 @@ impl FrameContext {
     }
 
     /// Decodes the frames, with their indexes if there are any.
-    fn decode<K: DeserializeOwned>(
-        &self,
-        frames: Vec<Bytes>,
-        json_indexes: &[JsonIndex],
-    ) -> Decoded<K> {
+    fn decode(&self, frames: Vec<Bytes>, json_indexes: &[JsonIndex]) -> Decoded<K> {
         let decode = |(number, bytes): (usize, Bytes)| {
             let encoding = self.encoding;
             let frame = Encoded { encoding, bytes };
             let json_index = json_indexes.get(number);
-            decode_event(&frame, json_index, &self.resource, self.managed_fields)
+            let mut event = decode_event(&frame, json_index, &self.resource, self.managed_fields)?;
+            if let Some(add_bytes) = self.add_bytes
+                && let Event::Event(WatchEvent::Added(object) | WatchEvent::Modified(object)) =
+                    &mut event
+            {
+                add_bytes(object, ObjectJson::of_frame(&frame));
+            }
+            Ok(event)
         };
         frames.into_iter().enumerate().map(decode).collect()
     }

@@ -13,7 +13,7 @@ mod sync;
 mod publication;
 mod waiting;
 
-pub(crate) use entry::{Entry, Packing};
+pub(crate) use entry::{Entry, Packed, Packing};
 pub(crate) use index::{Index, IndexHandle};
 pub(crate) use readiness::Readiness;
 pub(crate) use store::{Snapshot, Store};
