@@ -233,11 +233,11 @@ mod tests {
         let old = definition(json!({}));
         let mut new = old.clone();
         assert_eq!(
-            breaks(&[old.clone()], &[])[0].problem,
+            breaks(std::slice::from_ref(&old), &[])[0].problem,
             "the definition is gone"
         );
         new["spec"]["versions"][0]["served"] = false.into();
-        let found = breaks(&[old.clone()], &[new.clone()]);
+        let found = breaks(std::slice::from_ref(&old), std::slice::from_ref(&new));
         assert_eq!(found[0].problem, "the version is not served");
         new["spec"]["scope"] = "Cluster".into();
         assert_eq!(breaks(&[old], &[new])[0].problem, "the scope has changed");
