@@ -49,7 +49,7 @@ pub(crate) fn cargo() -> Command {
 /// The package in this folder, or the one with this name in its workspace.
 ///
 /// # Errors
-/// If there is none, or if several are possible: the text lists them.
+/// No package fits, or several packages fit: the text lists them.
 pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> {
     let metadata = metadata(folder)?;
     let all = metadata["packages"].as_array().into_iter().flatten();

@@ -193,7 +193,7 @@ fn readable(draft: &Path) -> Result<(), Error> {
     fs::set_permissions(draft, permissions).map_err(Error::file(draft))
 }
 
-/// Makes a repository of the folder, as `cargo new` does, if it is in none. Without git there is none.
+/// Makes the folder a git repository, as `cargo new` does, unless a repository contains it. Does nothing if git is not installed.
 fn init_repository(folder: &Path) {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");

@@ -359,8 +359,7 @@ fn output(operator: &str, matches: &ArgMatches) -> Result<Output, clap::Error> {
             "--output has no format `{format}`: write yaml, kustomize or helm"
         )));
     }
-    let is_named = |folder: &PathBuf| !folder.as_os_str().is_empty();
-    let (folder, checked) = (folder.filter(is_named), checked.filter(is_named));
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     let folder = match (folder, checked) {
         (Some(folder), None) | (None, Some(folder)) => folder,
         (Some(_), Some(_)) => {

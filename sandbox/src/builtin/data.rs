@@ -56,12 +56,12 @@ struct Definitions {
 struct Descriptions {
     #[cfg_attr(not(test), expect(dead_code, reason = "says where the data is from"))]
     source: String,
-    /// Of each definition: what is said about it, under the empty name, and about its fields.
+    /// The texts about each definition: the name of a field leads to the text about the field, and the empty name to that about the definition.
     definitions: BTreeMap<String, BTreeMap<String, String>>,
-    /// Of each definition: the values of the fields that take only these. `[]` and `{}` after a field stand for the items of a list and the values of
-    /// a map.
+    /// The values that a field may have, for each definition and each field that is limited to some values. `[]` after the name of a field means the
+    /// items of a list, and `{}` the values of a map.
     enums: BTreeMap<String, BTreeMap<String, Vec<String>>>,
-    /// Of the parameters of requests. `patch/` stands before the name of one about which a patch says something else.
+    /// The texts about the parameters of requests. A name that begins with `patch/` has the text for patches, if it is another one.
     parameters: BTreeMap<String, String>,
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn parameter_description(method: &str, name: &str) -> Option<&'static
     Some(text)
 }
 
-/// The description of a column in the tables of a built-in kind; empty if there is none. An empty kind stands for those that
+/// Returns the description of a column in the tables of a built-in kind, or an empty text. An empty kind means the kinds that
 /// have only a name and an age.
 pub(crate) fn column_description(group: &str, kind: &str, column: &str) -> &'static str {
     // The kinds of some groups are those of another group inside a real server, and so are their columns.

@@ -12,8 +12,8 @@ use crate::registry::GroupResource;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The labels of a request; `None` if the server serves no such resource or subresource, or if the path is none of a resource. So what clients ask
-/// for does not add labels without end.
+/// Returns the labels of a request. Returns `None` if the path does not belong to a resource that the server serves. Otherwise clients could
+/// add labels without end.
 pub(super) fn labels(core: &Core, request: &RecordedRequest, dry_run: bool) -> Option<Labels> {
     let registry = core.registry();
     let kind = registry.find(&request.group, &request.version, &request.resource)?;

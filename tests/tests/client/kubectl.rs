@@ -89,23 +89,7 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
         std::io::stderr().write_all(told.as_bytes()).unwrap();
     }
     for program in &kubectls {
-        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
-        programs::register(&sandbox);
-        let server = sandbox
-            .serve_https(([127, 0, 0, 1], 0).into())
-            .await
-            .unwrap();
-        let home = tempfile::tempdir().unwrap();
-        let kubeconfig = sandbox.kubeconfig(&server);
-        std::fs::write(home.path().join("config"), &kubeconfig).unwrap();
-        let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
-        let kubectl = Kubectl {
-            program,
-            home: &home,
-            websockets: true,
-        };
-        story(&kubectl, &target).await;
-        sandbox.shutdown().await;
+        runs_and_forwards(program, true).await;
     }
 }
 
@@ -113,24 +97,28 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_runs_processes_and_forwards_ports_without_websockets() {
     for program in programs().iter().take(1) {
-        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
-        programs::register(&sandbox);
-        let server = sandbox
-            .serve_https(([127, 0, 0, 1], 0).into())
-            .await
-            .unwrap();
-        let home = tempfile::tempdir().unwrap();
-        let kubeconfig = sandbox.kubeconfig(&server);
-        std::fs::write(home.path().join("config"), &kubeconfig).unwrap();
-        let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
-        let kubectl = Kubectl {
-            program,
-            home: &home,
-            websockets: false,
-        };
-        story(&kubectl, &target).await;
-        sandbox.shutdown().await;
+        runs_and_forwards(program, false).await;
     }
+}
+
+async fn runs_and_forwards(program: &Path, websockets: bool) {
+    let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+    programs::register(&sandbox);
+    let server = sandbox
+        .serve_https(([127, 0, 0, 1], 0).into())
+        .await
+        .unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let kubeconfig = sandbox.kubeconfig(&server);
+    std::fs::write(home.path().join("config"), &kubeconfig).unwrap();
+    let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
+    let kubectl = Kubectl {
+        program,
+        home: &home,
+        websockets,
+    };
+    story(&kubectl, &target).await;
+    sandbox.shutdown().await;
 }
 
 /// `kubectl create` sends protobuf. An old kubectl creates versions that are no longer served, so only the first one runs.

@@ -189,7 +189,10 @@ async fn each_reason_is_for_a_permission_that_is_printed_and_its_fault_needs_it(
                 ));
             }
             if case.outcome(&roles).await.forbidden.is_empty() {
-                wrong.push(format!("{name}: the fault does not need {permission}"));
+                wrong.push(format!(
+                    "{name}: the fault does not need {permission} ({})",
+                    reason.reason
+                ));
             }
         }
     }

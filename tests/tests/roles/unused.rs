@@ -9,9 +9,8 @@ pub(super) struct Unused {
     example: Option<&'static str>,
     pub(super) permission: &'static str,
     /// Why it is printed.
-    #[allow(dead_code)]
-    reason: &'static str,
-    /// The fault that needs it. `None` if the reason says why there is none.
+    pub(super) reason: &'static str,
+    /// A fault after which the operator needs it. If there is no fault, the reason says why.
     pub(super) fault: Option<FaultPath>,
 }
 

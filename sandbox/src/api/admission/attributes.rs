@@ -42,7 +42,7 @@ pub(crate) struct Attributes<'a> {
 pub(crate) type Triple<'a> = [&'a str; 3];
 
 impl<'a> Attributes<'a> {
-    /// Of a write.
+    /// Returns the attributes of a write.
     pub(crate) fn of_write(
         target: &'a Target,
         subresource: &'a str,
@@ -68,7 +68,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Of a deletion.
+    /// Returns the attributes of a deletion.
     pub(crate) fn of_deletion(
         target: &'a Target,
         name: &'a str,

@@ -36,7 +36,7 @@ pub(super) struct Executable {
 
 impl Executable {
     /// # Errors
-    /// The text of the error if a constant is none.
+    /// The text of the first conversion of a literal that fails.
     pub(super) fn new(checked: Checked) -> Result<Self, String> {
         let constants = constants(&checked)?;
         let Checked {

@@ -28,7 +28,7 @@ pub(in super::super) struct SpdyStream {
 }
 
 impl SpdyStream {
-    /// The value of a header; empty if there is none.
+    /// Returns the value of a header, or an empty text.
     pub(in super::super) fn header(&self, name: &str) -> &str {
         let found = self
             .headers
@@ -126,7 +126,7 @@ impl Peer {
                 data,
             } => {
                 if let Some(writer) = self.writers.get_mut(&stream) {
-                    // Who does not read the stream any more gets no more bytes.
+                    // A reader that has closed the stream gets no more bytes.
                     let is_read = writer.write_all(&data).await.is_ok();
                     if is_last && is_read {
                         let _ = writer.shutdown().await;
