@@ -9,6 +9,8 @@ pub(crate) enum Error {
     Name(#[from] NameError),
     #[error("{} exists and is no empty folder: choose another name, or another folder with --path", .0.display())]
     FolderInUse(PathBuf),
+    #[error("the workspace of {} has a package `{name}` already: choose another name, or a folder outside of the workspace with --path", manifest.display())]
+    NameInUse { name: String, manifest: PathBuf },
     #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
     FileExists(PathBuf),
     #[error("{} is no folder with the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]

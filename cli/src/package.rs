@@ -125,6 +125,24 @@ fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     package["dependencies"].as_array().into_iter().flatten()
 }
 
+/// The names of all packages of the workspace of this manifest.
+///
+/// # Errors
+/// Cargo cannot read the workspace.
+pub(crate) fn names(manifest: &Path) -> Result<Vec<String>, Error> {
+    let folder = manifest.parent().unwrap_or(manifest);
+    let metadata = metadata(folder).map_err(|error| match error {
+        Error::Metadata(reason) => Error::Manifest {
+            path: manifest.into(),
+            reason,
+        },
+        error => error,
+    })?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let names = packages.filter_map(|package| package["name"].as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
 fn metadata(folder: &Path) -> Result<Value, Error> {
     let mut command = cargo();
     command

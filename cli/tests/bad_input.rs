@@ -98,6 +98,7 @@ fn bad_input_gets_an_error_that_says_what_to_do_and_writes_nothing() {
         ("", "new site --framework web"),
         ("", "new site --colour"),
         ("odd", "new site"),
+        ("several", "new a --path c"),
         ("", "add kind Task"),
         ("", "add site"),
         ("web", "add kind task"),

@@ -17,6 +17,7 @@ use crate::{
     arguments::NewOptions,
     error::Error,
     names::{ApiVersion, Kind, OperatorName},
+    package,
     template::{self, Names, Template},
     terminal::ask,
 };
@@ -50,6 +51,14 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         true => None,
         false => Workspace::above(&folder)?,
     };
+    if let Some(Workspace { manifest, .. }) = &workspace
+        && package::names(manifest)?.contains(&operator.as_str().to_owned())
+    {
+        return Err(Error::NameInUse {
+            name: operator.as_str().into(),
+            manifest: manifest.clone(),
+        });
+    }
     let place = match options.workspace {
         true => format!("operators/{}/", operator.as_str()),
         false => String::new(),
