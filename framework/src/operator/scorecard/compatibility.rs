@@ -164,6 +164,11 @@ mod tests {
                 "`minimum` is stricter than before: 1",
             ),
             (
+                json!({"type": "integer", "minimum": 1}),
+                json!({"type": "integer", "minimum": 2}),
+                "`minimum` is stricter than before: 2",
+            ),
+            (
                 json!({"type": "integer", "maximum": 9}),
                 json!({"type": "integer", "maximum": 8}),
                 "`maximum` is stricter than before: 8",
@@ -206,6 +211,10 @@ mod tests {
             (
                 json!({"type": "integer", "minimum": 1}),
                 json!({"type": "integer"}),
+            ),
+            (
+                json!({"type": "integer", "minimum": 2, "maximum": 3}),
+                json!({"type": "integer", "minimum": 1, "maximum": 4}),
             ),
             (
                 json!({"type": "string", "enum": ["a"]}),
