@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use toml_edit::{Array, DocumentMut, Item, Value};
@@ -20,7 +20,7 @@ pub(super) struct Workspace {
 impl Workspace {
     /// The workspace that a new folder would be in, unless it excludes the folder.
     pub(super) fn above(folder: &Path) -> Result<Option<Self>, Error> {
-        let folder = env::current_dir()?.join(folder);
+        let folder = without_dots(&env::current_dir()?.join(folder));
         for above in folder.ancestors().skip(1) {
             let manifest = above.join("Cargo.toml");
             let Ok(text) = fs::read_to_string(&manifest) else {
@@ -69,6 +69,19 @@ impl Workspace {
         members.push(self.inner);
         fs::write(&self.manifest, self.document.to_string()).map_err(Error::file(self.manifest))
     }
+}
+
+/// The path without `.` and `..`. The folder may not exist yet, so the file system cannot tell it.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = plain.pop(),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// The texts of a list.
@@ -122,5 +135,14 @@ mod tests {
             assert_eq!(joined(manifest, folder), None);
         }
         assert!(joined(manifest, "others").is_some());
+    }
+
+    #[test]
+    fn a_folder_beside_the_workspace_joins_nothing() {
+        let manifest = "[workspace]\nmembers = [\"one\"]\n";
+        assert_eq!(joined(manifest, "../web"), None);
+        let inside = joined(manifest, "one/../web");
+        let expected = "[workspace]\nmembers = [\"one\", \"web\"]\n";
+        assert_eq!(inside.as_deref(), Some(expected));
     }
 }
