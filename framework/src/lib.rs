@@ -19,7 +19,6 @@
 //! [settings of its own](operator::Operator::main_with) also needs the feature `clap-derive`.
 //!
 //! ```no_run
-//! use pilothouse::k8s::api::core::v1::ConfigMapVolumeSource;
 //! use pilothouse::prelude::*;
 //!
 //! /// A static web site served by nginx.

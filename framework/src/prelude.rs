@@ -9,7 +9,8 @@ pub use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec},
         core::v1::{
-            ConfigMap, Container, PodSpec, PodTemplateSpec, Secret, Service, Volume, VolumeMount,
+            ConfigMap, ConfigMapVolumeSource, Container, PodSpec, PodTemplateSpec, Secret, Service,
+            Volume, VolumeMount,
         },
     },
     apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector},

@@ -1,7 +1,6 @@
 //! The smallest real operator: static web sites that nginx serves from a ConfigMap.
 
 // ANCHOR: program
-use pilothouse::k8s::api::core::v1::ConfigMapVolumeSource;
 use pilothouse::prelude::*;
 
 // ANCHOR: kind
