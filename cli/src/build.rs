@@ -7,29 +7,11 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::{error::Error, package};
 
-/// What a build led to.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Built {
-    /// The program is new.
-    New(PathBuf),
-    /// The program is as it was.
-    Same(PathBuf),
-    /// Cargo has shown why.
-    Failed,
-}
-
-impl Built {
-    /// The program, if there is one.
-    pub(crate) fn path(self) -> Option<PathBuf> {
-        match self {
-            Self::New(path) | Self::Same(path) => Some(path),
-            Self::Failed => None,
-        }
-    }
-}
-
-/// Builds a program of a package. Cargo shows its progress and the errors of the compiler on standard error.
-pub(crate) async fn build(package: &package::Package, program: &str) -> Result<Built, Error> {
+/// Builds a program of a package, and returns its path, or `None` if the build failed. Cargo shows its progress and the errors of the compiler on standard error.
+pub(crate) async fn build(
+    package: &package::Package,
+    program: &str,
+) -> Result<Option<PathBuf>, Error> {
     let mut cargo = tokio::process::Command::from(package::cargo());
     cargo
         .args([
@@ -41,43 +23,30 @@ pub(crate) async fn build(package: &package::Package, program: &str) -> Result<B
             "--bin",
             program,
         ])
-        .current_dir(&package.folder)
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let mut cargo = cargo.spawn().map_err(Error::Cargo)?;
-    let mut built = Built::Failed;
+    let mut built = None;
     if let Some(output) = cargo.stdout.take() {
-        let mut lines = BufReader::new(output).lines();
-        while let Some(line) = lines.next_line().await? {
-            if let Some(artifact) = artifact(&line, program) {
-                built = artifact;
-            }
+        let mut lines = BufReader::new(output).split(b'\n');
+        while let Some(line) = lines.next_segment().await? {
+            built = artifact(&line, program).or(built);
         }
     }
     let status = cargo.wait().await?;
-    Ok(if status.success() {
-        built
-    } else {
-        Built::Failed
-    })
+    Ok(built.filter(|_| status.success()))
 }
 
 /// The program, if the line of Cargo is about it.
-fn artifact(line: &str, program: &str) -> Option<Built> {
-    let message: Value = serde_json::from_str(line).ok()?;
+fn artifact(line: &[u8], program: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_slice(line).ok()?;
     let target = &message["target"];
     let is_program = message["reason"] == "compiler-artifact"
         && target["name"] == program
         && target["kind"].as_array()?.contains(&"bin".into());
-    let path = message["executable"]
-        .as_str()
-        .filter(|_| is_program)?
-        .into();
-    Some(match message["fresh"] == true {
-        true => Built::Same(path),
-        false => Built::New(path),
-    })
+    let path = message["executable"].as_str();
+    path.filter(|_| is_program).map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -86,31 +55,20 @@ mod tests {
 
     #[test]
     fn the_program_is_found_in_what_cargo_writes() {
-        let line = |reason: &str, kind: &str, fresh: bool| {
+        let line = |reason: &str, kind: &str| {
             let target = format!("{{\"name\":\"web\",\"kind\":[\"{kind}\"]}}");
-            format!(
-                "{{\"reason\":\"{reason}\",\"target\":{target},\"executable\":\"/t/web\",\"fresh\":{fresh}}}"
-            )
+            format!("{{\"reason\":\"{reason}\",\"target\":{target},\"executable\":\"/t/web\"}}")
         };
-        let made = |line: &str| artifact(line, "web");
-        assert_eq!(
-            made(&line("compiler-artifact", "bin", false)),
-            Some(Built::New("/t/web".into()))
-        );
-        assert_eq!(
-            made(&line("compiler-artifact", "bin", true)),
-            Some(Built::Same("/t/web".into()))
-        );
+        let program = line("compiler-artifact", "bin");
+        assert_eq!(artifact(program.as_bytes(), "web"), Some("/t/web".into()));
+        assert_eq!(artifact(program.as_bytes(), "other"), None);
         for other in [
-            line("build-script-executed", "bin", false),
-            line("compiler-artifact", "lib", false),
+            line("build-script-executed", "bin"),
+            line("compiler-artifact", "lib"),
             "Hello".into(),
         ] {
-            assert_eq!(made(&other), None, "{other}");
+            assert_eq!(artifact(other.as_bytes(), "web"), None, "{other}");
         }
-        assert_eq!(
-            artifact(&line("compiler-artifact", "bin", false), "other"),
-            None
-        );
+        assert_eq!(artifact(b"\xff", "web"), None);
     }
 }

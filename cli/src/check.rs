@@ -17,8 +17,8 @@ pub(crate) fn run(options: &CheckOptions) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let path = runtime.block_on(build::build(&package, program))?.path();
-    let path = path.ok_or(Error::Build)?;
+    let built = runtime.block_on(build::build(&package, program))?;
+    let path = built.ok_or(Error::Build)?;
     let mut command = Command::new(&path);
     command.args(["scorecard", "--log", "warn"]);
     command.args(files(&package.folder)?).args(&options.files);
@@ -29,7 +29,8 @@ pub(crate) fn run(options: &CheckOptions) -> Result<(), Error> {
     })?;
     match status.success() {
         true => Ok(()),
-        false => Err(Error::Check),
+        // The operator has said what is wrong.
+        false => Err(Error::Shown),
     }
 }
 

@@ -7,28 +7,30 @@ use crate::names::NameError;
 pub(crate) enum Error {
     #[error(transparent)]
     Name(#[from] NameError),
-    #[error("{} exists and is no empty folder: choose another name, or another folder with --path", .0.display())]
+    #[error("{} exists and is not an empty folder: choose another name, or another folder with --path", .0.display())]
     FolderInUse(PathBuf),
     #[error("the workspace of {} has a package `{name}` already: choose another name, or a folder outside of the workspace with --path", manifest.display())]
     NameInUse { name: String, manifest: PathBuf },
     #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
     FileExists(PathBuf),
-    #[error("{} is no folder with the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
+    #[error("{} is not the folder of the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
     NoFramework(PathBuf),
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("{} cannot be changed: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },
-    #[error("{}:{}: {source}: mend it, and run the command again", path.display(), source.span().start().line)]
+    #[error("{}:{}: {source}: fix it, and run the command again", path.display(), source.span().start().line)]
     Syntax { path: PathBuf, source: syn::Error },
     #[error("{} is missing: the function `operator` with the kinds stands there; move it there from src/main.rs", .0.display())]
     NoLibrary(PathBuf),
     #[error("cargo cannot be started: {0}; is it in the PATH?")]
     Cargo(io::Error),
-    #[error(
-        "there is no package here: {0}; change to the folder of the operator, or begin one with `cargo pilothouse new`"
-    )]
+    #[error("cargo cannot read the package: {0}")]
     Metadata(String),
+    #[error(
+        "there is no package here: {0}; change to the folder of the operator, or create one with `cargo pilothouse new`"
+    )]
+    NoPackage(String),
     #[error("{0}")]
     Package(String),
     #[error(
@@ -39,10 +41,11 @@ pub(crate) enum Error {
     Server(String),
     #[error("{program} cannot be started: {source}")]
     Program { program: PathBuf, source: io::Error },
-    #[error("the operator does not build: mend what the compiler shows")]
+    #[error("the operator does not build: fix what the compiler shows")]
     Build,
-    #[error("the check has found something")]
-    Check,
+    /// Another program has shown it.
+    #[error("the operator has shown it")]
+    Shown,
     #[error(transparent)]
     Io(#[from] io::Error),
 }

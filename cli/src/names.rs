@@ -4,13 +4,13 @@
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(crate) enum NameError {
     #[error(
-        "`{0}` is no name of an operator: write at most 50 small letters, digits and `-`, beginning with a letter, such as `website`"
+        "`{0}` is not the name of an operator: write at most 50 lowercase letters, digits and `-`, beginning with a letter, such as `website`"
     )]
     Operator(String),
     #[error("`{0}` is taken by Rust or by the framework: choose another name for the operator")]
     OperatorTaken(String),
     #[error(
-        "`{0}` is no kind: write at most 60 letters and digits, beginning with a capital letter, such as `CronTask`"
+        "`{0}` is not a kind: write at most 60 letters and digits, beginning with a capital letter, such as `CronTask`"
     )]
     Kind(String),
     #[error(
@@ -18,7 +18,7 @@ pub(crate) enum NameError {
     )]
     KindTaken(String),
     #[error(
-        "`{0}` is no apiVersion of a kind of yours: write a group with a dot, a slash and a version, such as `example.com/v1`"
+        "`{0}` is not the apiVersion of a kind of yours: write a group with a dot, a slash and a version, such as `example.com/v1`"
     )]
     ApiVersion(String),
     #[error(
@@ -189,7 +189,7 @@ impl Kind {
         }
         let module = Self(text.into()).module();
         if TAKEN_KINDS.contains(&text)
-            || TAKEN_OPERATORS.contains(&module.as_str())
+            || TAKEN_OPERATORS.contains(&module.replace('_', "-").as_str())
             || ["lib", "main"].contains(&module.as_str())
         {
             return Err(NameError::KindTaken(text.into()));
@@ -268,8 +268,10 @@ impl ApiVersion {
 
 /// Whether this is a version of a kind, such as `v1` or `v2beta3`.
 fn is_version(text: &str) -> bool {
-    let is_number =
-        |text: &str| !text.starts_with('0') && text.parse::<u32>().is_ok_and(|number| number > 0);
+    let is_number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits && !text.starts_with('0') && text.parse::<u32>().is_ok()
+    };
     let Some(text) = text.strip_prefix('v') else {
         return false;
     };
@@ -301,7 +303,7 @@ mod tests {
         for kind in ["", "task", "Cron-Task", "Größe", &"A".repeat(61)] {
             assert_eq!(Kind::new(kind), Err(NameError::Kind(kind.into())), "{kind}");
         }
-        for kind in ["Context", "Result", "Lib", "Match"] {
+        for kind in ["Context", "Result", "Lib", "Match", "SerdeJson"] {
             assert_eq!(Kind::new(kind), Err(NameError::KindTaken(kind.into())));
         }
         for version in [
@@ -314,6 +316,7 @@ mod tests {
             "A.com/v1",
             "a.b/v1alpha",
             "a.b/v01",
+            "a.b/v+1",
         ] {
             assert_eq!(
                 ApiVersion::new(version),

@@ -18,9 +18,11 @@ pub(crate) struct Package {
     pub(crate) folder: PathBuf,
     /// The name of its program.
     program: Option<String>,
+    /// The name of its library in Rust, and the library's first file.
+    pub(crate) library: Option<(String, PathBuf)>,
     /// The folder into which Cargo builds.
     pub(crate) target: PathBuf,
-    /// The folders of the workspace's packages, and of the packages that these depend on by a path.
+    /// The folders of the workspace's packages, and of the packages that these depend on by a path, and the manifest of the workspace.
     pub(crate) sources: Vec<PathBuf>,
     /// The names of its dependencies.
     pub(crate) dependencies: Vec<String>,
@@ -62,6 +64,9 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
         sources.push(place.clone());
         packages.push((package, place));
     }
+    // A workspace without a package at its top has dependencies and profiles there.
+    let top = Path::new(metadata["workspace_root"].as_str().unwrap_or_default());
+    sources.push(top.join("Cargo.toml"));
     sources.sort();
     sources.dedup();
     let title = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
@@ -92,15 +97,8 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             }
         }));
     };
-    let targets = package["targets"].as_array().into_iter().flatten();
-    let programs: Vec<&str> = targets
-        .filter(|target| {
-            target["kind"]
-                .as_array()
-                .is_some_and(|kinds| kinds.contains(&"bin".into()))
-        })
-        .filter_map(|target| target["name"].as_str())
-        .collect();
+    let programs: Vec<&str> = targets(package, "bin").map(|(name, _)| name).collect();
+    let library = targets(package, "lib").next();
     let usual = package["default_run"].as_str().or_else(|| {
         let named = programs.iter().find(|program| package["name"] == **program);
         named.or_else(|| programs.first()).copied()
@@ -109,6 +107,7 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
         name: title(package),
         folder: place.clone(),
         program: usual.map(str::to_owned),
+        library: library.map(|(name, file)| (name.replace('-', "_"), file.into())),
         target: metadata["target_directory"]
             .as_str()
             .unwrap_or_default()
@@ -119,6 +118,16 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .map(str::to_owned)
             .collect(),
     })
+}
+
+/// Name and first file of each target of a sort.
+fn targets<'a>(package: &'a Value, sort: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let all = package["targets"].as_array().into_iter().flatten();
+    let of_sort = all.filter(move |target| {
+        let mut kinds = target["kind"].as_array().into_iter().flatten();
+        kinds.any(|kind| kind == sort)
+    });
+    of_sort.filter_map(|target| Some((target["name"].as_str()?, target["src_path"].as_str()?)))
 }
 
 fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
@@ -153,7 +162,10 @@ fn metadata(folder: &Path) -> Result<Value, Error> {
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let said = said.trim().trim_start_matches("error: ");
-        return Err(Error::Metadata(said.into()));
+        return Err(match said.contains("could not find `Cargo.toml`") {
+            true => Error::NoPackage(said.into()),
+            false => Error::Metadata(said.into()),
+        });
     }
     serde_json::from_slice(&output.stdout).map_err(|error| Error::Metadata(error.to_string()))
 }

@@ -5,11 +5,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::names::{ApiVersion, Kind, OperatorName};
+use crate::names::{ApiVersion, Kind};
 
 /// What the texts are about.
 pub(crate) struct Names<'a> {
-    pub(crate) operator: &'a OperatorName,
+    pub(crate) operator: &'a str,
+    /// The name of its library in Rust.
+    pub(crate) library: &'a str,
     pub(crate) kind: &'a Kind,
     pub(crate) api_version: &'a ApiVersion,
     /// The value of the dependency on the framework in `Cargo.toml`, without its braces.
@@ -21,16 +23,11 @@ pub(crate) struct Names<'a> {
 impl Names<'_> {
     /// The text with a value for each `{{name}}`.
     pub(crate) fn fill(&self, template: &str) -> String {
-        let (name, kind, module) = (
-            self.operator.as_str(),
-            self.kind.as_str(),
-            self.kind.module(),
-        );
-        let (library, singular) = (self.operator.library(), self.kind.singular());
+        let (module, singular) = (self.kind.module(), self.kind.singular());
         let values = [
-            ("name", name),
-            ("library", &library),
-            ("kind", kind),
+            ("name", self.operator),
+            ("library", self.library),
+            ("kind", self.kind.as_str()),
             ("module", &module),
             ("singular", &singular),
             ("group", &self.api_version.group),
@@ -48,11 +45,17 @@ impl Names<'_> {
 
 /// Formats sources: the names change where a line is broken and in which order imports stand. Without rustfmt they stay as they are.
 pub(crate) fn format(sources: &[PathBuf]) {
-    let sources = sources
+    let mut sources = sources
         .iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .peekable();
+    // Without a file, rustfmt reads the standard input.
+    if sources.peek().is_none() {
+        return;
+    }
     let mut command = Command::new("rustfmt");
     command.args(["--edition", "2024"]).args(sources);
+    command.stdin(Stdio::null());
     let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
@@ -131,13 +134,10 @@ mod tests {
 
     #[test]
     fn every_name_of_every_template_is_known() {
-        let (operator, kind) = (
-            OperatorName::new("web-site").unwrap(),
-            Kind::new("WebSite").unwrap(),
-        );
         let names = Names {
-            operator: &operator,
-            kind: &kind,
+            operator: "web-site",
+            library: "web_site",
+            kind: &Kind::new("WebSite").unwrap(),
             api_version: &ApiVersion::new("example.com/v1").unwrap(),
             framework: "version = \"0.1\"",
             folder: "operators/web-site/",

@@ -1,6 +1,9 @@
-//! Questions, which are asked only if somebody can answer them.
+//! Questions, which are asked only if somebody can answer them, and lines for a person.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    path::Path,
+};
 
 use crate::{error::Error, names::NameError};
 
@@ -26,5 +29,32 @@ pub(crate) fn ask<T>(
             Ok(value) => return Ok(value),
             Err(error) => println!("{error}"),
         }
+    }
+}
+
+/// Prints a line. If nobody reads it any more, the work goes on.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// A path as a word of a shell.
+pub(crate) fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(quoted(Path::new("/a/b-1.c")), "/a/b-1.c");
+        assert_eq!(quoted(Path::new("/my folder")), "'/my folder'");
+        assert_eq!(quoted(Path::new("it's")), "'it'\\''s'");
     }
 }

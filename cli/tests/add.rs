@@ -3,7 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 fn cargo_pilothouse(folder: &Path, line: &str) -> Output {
@@ -28,6 +29,31 @@ fn created() -> (tempfile::TempDir, PathBuf) {
     ));
     let folder = temporary.path().join("greeting");
     (temporary, folder)
+}
+
+#[test]
+fn nothing_waits_for_an_input_that_is_no_terminal() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+    command
+        .args(["pilothouse", "new", "greeting"])
+        .current_dir(temporary.path());
+    let mut process = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The other end stays open.
+    let input = process.stdin.take();
+    let begun = Instant::now();
+    while process.try_wait().unwrap().is_none() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it waits for input"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(input);
 }
 
 #[test]

@@ -27,14 +27,15 @@ fn package(folder: &Path, name: &str, files: &[(&str, &str)]) {
     }
 }
 
-/// The names of all files, to see that nothing was written.
-fn names(folder: &Path, found: &mut Vec<PathBuf>) {
+/// All files and their bytes, to see that nothing was written.
+fn files(folder: &Path, found: &mut Vec<(PathBuf, Option<Vec<u8>>)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            names(&path, found);
+            files(&path, found);
         }
-        found.push(path);
+        let bytes = fs::read(&path).ok();
+        found.push((path, bytes));
     }
     found.sort();
 }
@@ -69,10 +70,13 @@ fn bad_input_gets_an_error_that_says_what_to_do_and_writes_nothing() {
     let odd = top.join("odd");
     fs::create_dir_all(&odd).unwrap();
     fs::write(odd.join("Cargo.toml"), "[workspace\n").unwrap();
+    let listless = top.join("listless");
+    fs::create_dir_all(&listless).unwrap();
+    fs::write(listless.join("Cargo.toml"), "[workspace]\nmembers = 1\n").unwrap();
     fs::write(top.join("file"), "").unwrap();
 
     let mut before = Vec::new();
-    names(&top, &mut before);
+    files(&top, &mut before);
     let mut seen = String::new();
     for (folder, line) in [
         ("", ""),
@@ -98,11 +102,13 @@ fn bad_input_gets_an_error_that_says_what_to_do_and_writes_nothing() {
         ("", "new site --framework web"),
         ("", "new site --colour"),
         ("odd", "new site"),
+        ("listless", "new site"),
         ("several", "new a --path c"),
         ("", "add kind Task"),
         ("", "add site"),
         ("web", "add kind task"),
         ("web", "add kind Task"),
+        ("web", "add kind SerdeJson"),
         ("web", "add kind Other --api-version v1"),
         ("web", "add kind Other -p other"),
         ("broken", "add kind Task"),
@@ -131,6 +137,6 @@ fn bad_input_gets_an_error_that_says_what_to_do_and_writes_nothing() {
     }
     insta::assert_snapshot!(seen);
     let mut after = Vec::new();
-    names(&top, &mut after);
+    files(&top, &mut after);
     assert_eq!(before, after);
 }

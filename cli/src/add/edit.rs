@@ -25,6 +25,16 @@ pub(super) struct Place {
 /// Declares the module of a kind, exports its types, and adds its controller to the function `operator`. What is there already is not
 /// added again.
 pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
+    // syn does not count the byte order mark.
+    let (mark, text) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    let text = match text.is_empty() || text.ends_with('\n') {
+        true => text.to_owned(),
+        false => format!("{text}\n"),
+    };
+    let text = &*text;
     let file = syn::parse_file(text)?;
     let (module, name) = (kind.module(), kind.as_str());
     let mut insertions: Vec<(usize, String)> = Vec::new();
@@ -44,7 +54,10 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
                 &file,
                 |item| matches!(item, Item::Mod(one) if one.content.is_none()),
             ) {
-                Some(after) => (after.end, format!("\n{}", declarations.trim_end())),
+                Some(after) => (
+                    line_end(text, after.end),
+                    format!("\n{}", declarations.trim_end()),
+                ),
                 None => (first_item(&file, text), format!("{declarations}\n")),
             },
         );
@@ -55,11 +68,11 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
         let is_export = |item: &Item| matches!(item, Item::Use(one) if !matches!(one.vis, syn::Visibility::Inherited));
         let is_use = |item: &Item| matches!(item, Item::Use(_));
         insertions.push(match last(&file, is_export) {
-            Some(after) => (after.end, format!("\n{export}")),
+            Some(after) => (line_end(text, after.end), format!("\n{export}")),
             None => match last(&file, is_use)
                 .or_else(|| last(&file, |item| matches!(item, Item::Mod(_))))
             {
-                Some(after) => (after.end, format!("\n\n{export}")),
+                Some(after) => (line_end(text, after.end), format!("\n\n{export}")),
                 None => (first_item(&file, text), format!("{export}\n\n")),
             },
         });
@@ -69,7 +82,8 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
         Some(chain) if chain.has_controller(&format!("{name}Reconciler")) => {}
         Some(chain) => {
             let before = indentation(text, chain.after);
-            insertions.push((chain.after, format!("\n{before}{call}")));
+            let at = line_end(text, chain.after);
+            insertions.push((at, format!("\n{before}{call}")));
         }
         None => missing.push(Place {
             what: "The function `operator` with `Operator::new(…)`",
@@ -84,6 +98,7 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
     for (_, (at, insertion)) in ordered {
         text.insert_str(at, &insertion);
     }
+    let text = mark.to_owned() + &text;
     Ok(Edited { text, missing })
 }
 
@@ -198,6 +213,15 @@ fn chain(file: &File) -> Option<Chain<'_>> {
     Some(Chain { calls, after })
 }
 
+/// The end of the line, if only a comment follows in it: the comment stays with what it is about.
+fn line_end(text: &str, at: usize) -> usize {
+    let rest = text[at..].split('\n').next().unwrap_or_default().trim_end();
+    match rest.trim_start().starts_with("//") {
+        true => at + rest.len(),
+        false => at,
+    }
+}
+
 /// The indentation for one more call behind this place: that of the line, if the line is itself a call of the chain.
 fn indentation(text: &str, at: usize) -> String {
     let line = text[..at].rsplit('\n').next().unwrap_or_default();
@@ -227,8 +251,17 @@ mod tests {
     #[test]
     fn a_kind_is_added_behind_the_others() {
         let text = "//! Mine.\n\nmod website; // the site\n\nuse pilothouse::prelude::*;\n\npub use website::Website;\n\n/// All.\npub fn operator() -> Operator {\n    let name = \"größe\";\n    Operator::new(name)\n        .controller(WebsiteReconciler)\n        .version(\"1\")\n}\n";
-        let expected = "//! Mine.\n\nmod website;\nmod cron_task; // the site\n\nuse pilothouse::prelude::*;\n\npub use website::Website;\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\n/// All.\npub fn operator() -> Operator {\n    let name = \"größe\";\n    Operator::new(name)\n        .controller(WebsiteReconciler)\n        .controller(CronTaskReconciler)\n        .version(\"1\")\n}\n";
+        let expected = "//! Mine.\n\nmod website; // the site\nmod cron_task;\n\nuse pilothouse::prelude::*;\n\npub use website::Website;\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\n/// All.\npub fn operator() -> Operator {\n    let name = \"größe\";\n    Operator::new(name)\n        .controller(WebsiteReconciler)\n        .controller(CronTaskReconciler)\n        .version(\"1\")\n}\n";
         assert_eq!(added(text), expected);
+    }
+
+    #[test]
+    fn comments_and_the_byte_order_mark_stay_where_they_are() {
+        let text = "\u{feff}mod website;\npub use website::Website;\n\npub fn operator() -> Operator {\n    Operator::new(\"größe\") // keep\n}";
+        let expected = "\u{feff}mod website;\nmod cron_task;\npub use website::Website;\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\npub fn operator() -> Operator {\n    Operator::new(\"größe\") // keep\n        .controller(CronTaskReconciler)\n}\n";
+        assert_eq!(added(text), expected);
+        let edited = add("//! Mine.", &Kind::new("CronTask").unwrap()).unwrap();
+        assert!(edited.text.starts_with("//! Mine.\nmod cron_task;"));
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! The subcommand `add kind`: writes the files of a kind, and adds the kind to the operator in `src/lib.rs`.
 //!
-//! It inserts text at places that the syntax tree tells, and changes nothing else. If `src/lib.rs` has no place for it, it prints
-//! what to write.
+//! It inserts lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
+//! the kind, it prints what to write.
 
 mod edit;
 
 use std::{
     env, fs,
-    path::Path,
+    io::Write,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use crate::{
     arguments::AddKindOptions,
     error::Error,
-    names::{ApiVersion, Kind, OperatorName},
+    names::{ApiVersion, Kind},
     package,
     template::{self, Names},
 };
@@ -23,11 +24,10 @@ use edit::{Edited, Place};
 pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
     let kind = Kind::new(&options.kind)?;
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
-    let lib = package.folder.join("src/lib.rs");
-    if !lib.exists() {
-        return Err(Error::NoLibrary(lib));
-    }
-    let text = fs::read_to_string(&lib).map_err(Error::file(&lib))?;
+    let library = package.library.as_ref();
+    let (library, lib) =
+        library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
+    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let api_version = match &options.api_version {
         Some(version) => ApiVersion::new(version)?,
         None => match declared(&package.folder.join("src")) {
@@ -36,7 +36,8 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
         },
     };
     let names = Names {
-        operator: &OperatorName::new(&package.name)?,
+        operator: &package.name,
+        library,
         kind: &kind,
         api_version: &api_version,
         framework: "",
@@ -46,19 +47,23 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
         .iter()
         .map(|(path, text)| (package.folder.join(names.fill(path)), names.fill(text)))
         .collect();
-    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
-        return Err(Error::FileExists(path.clone()));
+    let mut places = files.iter().map(|(path, _)| path.as_path());
+    if let Some(path) = places.find_map(in_use) {
+        return Err(Error::FileExists(path));
     }
     let edited = edit::add(&text, &kind).map_err(|source| Error::Syntax {
         path: lib.clone(),
         source,
     })?;
 
+    // All folders first, so that a failure leaves no part of the kind.
+    for folder in files.iter().filter_map(|(path, _)| path.parent()) {
+        fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    }
     for (path, text) in &files {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::file(folder))?;
-        }
-        fs::write(path, text).map_err(Error::file(path))?;
+        let written =
+            fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(Error::file(path))?;
         println!("wrote {}", shown(path, &package.folder));
     }
     let written: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
@@ -68,22 +73,39 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
         missing,
     } = edited;
     if changed != text {
-        let was_formatted = is_formatted(&lib);
-        fs::write(&lib, changed).map_err(Error::file(&lib))?;
+        let was_formatted = is_formatted(lib);
+        fs::write(lib, changed).map_err(Error::file(lib))?;
         if was_formatted {
-            template::format(std::slice::from_ref(&lib));
+            template::format(std::slice::from_ref(lib));
         }
-        println!("changed {}", shown(&lib, &package.folder));
+        println!("changed {}", shown(lib, &package.folder));
     }
-    for needed in ["serde_json", "tokio"] {
+    for (needed, features) in [
+        ("serde_json", ""),
+        ("tokio", " --features macros,rt,test-util"),
+    ] {
         if !package.dependencies.iter().any(|one| one == needed) {
-            println!("The test needs {needed}: cargo add --dev {needed}");
+            println!("The test needs {needed}: cargo add --dev {needed}{features}");
         }
     }
     for Place { what, line } in missing {
-        println!("{what} was not found in src/lib.rs. Write there: {line}");
+        let lib = shown(lib, &package.folder);
+        println!("{what} was not found in {lib}. Write there: {line}");
     }
     Ok(())
+}
+
+/// The file, or the folder of a module of the same name, if there is one.
+fn in_use(path: &Path) -> Option<PathBuf> {
+    let module = path.with_extension("");
+    let is_source = path.extension().is_some_and(|extension| extension == "rs");
+    if path.exists() {
+        Some(path.into())
+    } else if is_source && module.exists() {
+        Some(module)
+    } else {
+        None
+    }
 }
 
 fn shown(path: &Path, folder: &Path) -> String {

@@ -13,10 +13,13 @@ use tokio::{
     time::timeout,
 };
 
-use crate::error::Error;
+use crate::{error::Error, terminal::say};
 
 /// An operator that is asked to end gives its reconciles this time.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// The most lines that are kept until an operator is ready.
+const MOST_LEFT: usize = 1000;
 
 /// A process of the operator.
 pub(super) struct Operator {
@@ -57,7 +60,6 @@ impl Operator {
             .stdout(Stdio::piped())
             .kill_on_drop(true);
         // Ctrl-C reaches this program, which then ends the operator.
-        #[cfg(unix)]
         command.process_group(0);
         let mut process = command.spawn().map_err(|source| Error::Program {
             program: program.into(),
@@ -66,11 +68,14 @@ impl Operator {
         let (tell, ready) = oneshot::channel();
         if let Some(output) = process.stdout.take() {
             tokio::spawn(async move {
-                let mut lines = BufReader::new(output).lines();
+                let mut lines = BufReader::new(output).split(b'\n');
                 // Its first text ends with this line, which is not true here: the tool ends the server, too.
                 let last = "Ctrl-C stops it";
                 let (mut tell, mut is_shown) = (Some(tell), banner == Banner::Shown);
-                while let Ok(Some(line)) = lines.next_line().await {
+                // What is not shown. If the operator ends before it is ready, this says why.
+                let mut left = Vec::new();
+                while let Ok(Some(line)) = lines.next_segment().await {
+                    let line = String::from_utf8_lossy(&line);
                     if line.starts_with(last)
                         && let Some(tell) = tell.take()
                     {
@@ -78,8 +83,13 @@ impl Operator {
                         // Nobody may wait for it.
                         let _ = tell.send(());
                     } else if is_shown || is_endpoint(&line) {
-                        println!("{line}");
+                        say(&line);
+                    } else if left.len() < MOST_LEFT {
+                        left.push(line.into_owned());
                     }
+                }
+                if tell.is_some() {
+                    left.iter().for_each(|line| say(line));
                 }
             });
         }

@@ -19,10 +19,11 @@ pub(super) struct Server {
     /// The server listens as long as this exists.
     _https: HttpsServer,
     pub(super) kubeconfig: PathBuf,
+    text: String,
 }
 
 impl Server {
-    /// Starts the server, with the objects of the folder `data` if there is one, and writes its kubeconfig into `folder`.
+    /// Starts the server, with the objects of the folder `data` if there is one. Its kubeconfig is in `folder`.
     pub(super) async fn start(
         port: u16,
         data: Option<&Path>,
@@ -44,14 +45,19 @@ impl Server {
             };
             Error::Server(format!("port {port}: {error}{hint}"))
         })?;
-        let kubeconfig = folder.join("kubeconfig");
-        write_private(&kubeconfig, &sandbox.kubeconfig(&https))
-            .map_err(Error::file(&kubeconfig))?;
-        Ok(Self {
+        let server = Self {
+            text: sandbox.kubeconfig(&https),
             sandbox,
             _https: https,
-            kubeconfig,
-        })
+            kubeconfig: folder.join("kubeconfig"),
+        };
+        server.write_kubeconfig()?;
+        Ok(server)
+    }
+
+    /// Writes the kubeconfig, which is in the target folder: `cargo clean` deletes it.
+    pub(super) fn write_kubeconfig(&self) -> Result<(), Error> {
+        write_private(&self.kubeconfig, &self.text).map_err(Error::file(&self.kubeconfig))
     }
 
     /// Ends the server.

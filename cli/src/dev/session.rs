@@ -1,8 +1,11 @@
 use std::{
     fs::{self, File, TryLockError},
-    path::{Path, PathBuf},
-    time::Instant,
+    io,
+    path::Path,
+    time::{Instant, SystemTime},
 };
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     operator::{Banner, Event, Operator},
@@ -11,12 +14,13 @@ use super::{
 };
 use crate::{
     arguments::DevOptions,
-    build::{Built, build},
+    build::build,
     error::Error,
     package::Package,
+    terminal::{quoted, say},
 };
 
-/// Works until Ctrl-C or SIGTERM.
+/// Works until Ctrl-C, SIGTERM, or the end of the terminal.
 pub(super) async fn run(
     options: DevOptions,
     package: Package,
@@ -25,26 +29,38 @@ pub(super) async fn run(
     let folder = package.target.join("pilothouse").join(&package.name);
     let _alone = alone(&folder, &package.name)?;
     let server = Server::start(options.port, options.data.as_deref(), &folder).await?;
-    println!(
-        "The API server runs: export KUBECONFIG={}",
-        server.kubeconfig.display()
-    );
+    let kubeconfig = quoted(&server.kubeconfig);
+    say(&format!(
+        "The API server runs: export KUBECONFIG={kubeconfig}"
+    ));
+    let data = options.data.iter().map(|data| data.canonicalize());
+    let ignored = data.flatten().chain([package.target.clone()]).collect();
     let mut session = Session {
-        sources: Sources::new(package.sources.clone(), package.target.clone()),
+        sources: Sources::new(package.sources.clone(), ignored),
         options,
         package,
         program,
-        kubeconfig: server.kubeconfig.clone(),
+        server: &server,
         operator: None,
+        started: None,
         banner: Banner::Shown,
     };
     let done = tokio::select! {
         done = session.work() => done,
         signal = stop_requested() => signal,
     };
-    println!("Stopping …");
-    if let Some(operator) = session.operator.take() {
-        operator.stop().await?;
+    say("Stopping …");
+    let operator = session.operator.take();
+    let stopped = async {
+        match operator {
+            Some(operator) => operator.stop().await,
+            None => Ok(()),
+        }
+    };
+    // A second request does not wait for the operator, which is killed when it is dropped.
+    tokio::select! {
+        stopped = stopped => stopped?,
+        signal = stop_requested() => signal?,
     }
     server.stop().await;
     done
@@ -58,39 +74,53 @@ fn alone(folder: &Path, name: &str) -> Result<File, Error> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(Error::Running(name.into())),
+        // Some network file systems have no locks.
+        Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => Ok(lock),
         Err(TryLockError::Error(source)) => Err(Error::file(path)(source)),
     }
 }
 
 /// A run of `dev`.
-struct Session {
+struct Session<'a> {
     options: DevOptions,
     package: Package,
     program: String,
-    kubeconfig: PathBuf,
+    server: &'a Server,
     sources: Sources,
     /// The operator of the last good build.
     operator: Option<Operator>,
+    /// When its program was built.
+    started: Option<SystemTime>,
     banner: Banner,
 }
 
-impl Session {
+impl Session<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         loop {
             let began = Instant::now();
-            println!("Building {} …", self.package.name);
+            say(&format!("Building {} …", self.package.name));
             match build(&self.package, &self.program).await? {
-                Built::Failed => {
+                None => {
                     let meanwhile = match self.operator {
                         Some(_) => "The operator of the last build goes on. ",
                         None => "",
                     };
-                    println!("The build failed. {meanwhile}Waiting for a change …");
+                    say(&format!(
+                        "The build failed. {meanwhile}Waiting for a change …"
+                    ));
                 }
-                Built::Same(_) if self.operator.is_some() => {
-                    println!("The program is as it was. Waiting for a change …");
+                Some(path) => {
+                    // Another Cargo may have built it meanwhile, so that it is new although this build did nothing.
+                    let built = fs::metadata(&path)
+                        .and_then(|metadata| metadata.modified())
+                        .ok();
+                    if self.operator.is_some() && built.is_some() && built == self.started {
+                        say("The program is as it was. Waiting for a change …");
+                    } else {
+                        self.started = built;
+                        self.restart(&path, began).await?;
+                    }
                 }
-                Built::New(path) | Built::Same(path) => self.restart(&path, began).await?,
             }
             self.until_change(began).await?;
         }
@@ -99,14 +129,13 @@ impl Session {
     /// Starts the program, and ends its predecessor before.
     async fn restart(&mut self, path: &Path, began: Instant) -> Result<(), Error> {
         if let Some(operator) = self.operator.take() {
-            println!(
-                "Built in {:.1} s. Restarting …",
-                began.elapsed().as_secs_f32()
-            );
+            let time = began.elapsed().as_secs_f32();
+            say(&format!("Built in {time:.1} s. Restarting …"));
             operator.stop().await?;
         }
-        let arguments = &self.options.arguments;
-        let operator = Operator::start(path, &self.kubeconfig, arguments, self.banner)?;
+        self.server.write_kubeconfig()?;
+        let (kubeconfig, arguments) = (&self.server.kubeconfig, &self.options.arguments);
+        let operator = Operator::start(path, kubeconfig, arguments, self.banner)?;
         self.operator = Some(operator);
         Ok(())
     }
@@ -122,7 +151,7 @@ impl Session {
             };
             let event = tokio::select! {
                 path = self.sources.changed() => {
-                    println!("\n{} has changed.", self.shown(&path));
+                    say(&format!("\n{} has changed.", self.shown(&path)));
                     return Ok(());
                 }
                 event = event => event?,
@@ -134,19 +163,18 @@ impl Session {
                         None => "deletes everything in it".into(),
                         Some(folder) => format!("keeps the objects in {}", folder.display()),
                     };
-                    println!(
+                    say(&format!(
                         "Save a source, and the operator is built and started again. Ctrl-C stops it and {objects}."
-                    );
+                    ));
                 }
                 Event::Ready => {
-                    let time = began.elapsed().as_secs_f32();
-                    println!(
-                        "{} is running, {time:.1} s after the change.",
-                        self.package.name
-                    );
+                    let (name, time) = (&self.package.name, began.elapsed().as_secs_f32());
+                    say(&format!("{name} is running, {time:.1} s after the change."));
                 }
                 Event::Ended(status) => {
-                    println!("The operator has ended ({status}). Waiting for a change …");
+                    say(&format!(
+                        "The operator has ended ({status}). Waiting for a change …"
+                    ));
                     self.operator = None;
                 }
             }
@@ -159,18 +187,14 @@ impl Session {
     }
 }
 
-/// Returns on Ctrl-C or SIGTERM.
+/// Returns on Ctrl-C, on SIGTERM, and when the terminal is closed: the operator is in a process group of its own, and would stay.
 async fn stop_requested() -> Result<(), Error> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminated = signal(SignalKind::terminate())?;
-        tokio::select! {
-            done = tokio::signal::ctrl_c() => done?,
-            _ = terminated.recv() => {}
-        }
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut hung_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        done = tokio::signal::ctrl_c() => done?,
+        _ = terminated.recv() => {}
+        _ = hung_up.recv() => {}
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await?;
     Ok(())
 }

@@ -11,20 +11,20 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// Length and time of a file.
 type Stamp = (u64, Option<SystemTime>);
 
-/// The files of some folders: everything from which Cargo may build.
+/// Files and the files of folders: everything in the packages from which Cargo may build.
 #[derive(Debug)]
 pub(super) struct Sources {
-    folders: Vec<PathBuf>,
-    /// Cargo writes here.
-    target: PathBuf,
+    places: Vec<PathBuf>,
+    /// Cargo and the API server write here.
+    ignored: Vec<PathBuf>,
     seen: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Sources {
-    pub(super) fn new(folders: Vec<PathBuf>, target: PathBuf) -> Self {
+    pub(super) fn new(places: Vec<PathBuf>, ignored: Vec<PathBuf>) -> Self {
         let mut sources = Self {
-            folders,
-            target,
+            places,
+            ignored,
             seen: BTreeMap::new(),
         };
         sources.seen = sources.now();
@@ -51,9 +51,14 @@ impl Sources {
 
     fn now(&self) -> BTreeMap<PathBuf, Stamp> {
         let mut files = BTreeMap::new();
-        for folder in &self.folders {
-            // A folder that cannot be read has no files: Cargo says why it cannot build.
-            let _ = self.collect(folder, &mut files);
+        for place in &self.places {
+            // What cannot be read has no files: Cargo says why it cannot build.
+            match fs::metadata(place) {
+                Ok(metadata) if metadata.is_file() => {
+                    _ = files.insert(place.clone(), stamp(&metadata))
+                }
+                _ => _ = self.collect(place, &mut files),
+            }
         }
         files
     }
@@ -67,7 +72,9 @@ impl Sources {
             if name.starts_with('.')
                 || name.ends_with('~')
                 || name == "Cargo.lock"
-                || path == self.target
+                || self.ignored.contains(&path)
+                // Another target folder.
+                || path.join("CACHEDIR.TAG").exists()
             {
                 continue;
             }
@@ -75,11 +82,15 @@ impl Sources {
             if kind.is_dir() {
                 let _ = self.collect(&path, files);
             } else if let Ok(metadata) = fs::metadata(&path) {
-                files.insert(path, (metadata.len(), metadata.modified().ok()));
+                files.insert(path, stamp(&metadata));
             }
         }
         Ok(())
     }
+}
+
+fn stamp(metadata: &fs::Metadata) -> Stamp {
+    (metadata.len(), metadata.modified().ok())
 }
 
 /// The first file in which the two differ.
@@ -102,18 +113,30 @@ mod tests {
     async fn changes_of_sources_are_seen_and_those_of_others_are_not() {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
-        for folder in ["src", "target", ".git"] {
+        for folder in ["src", "target", "data", "other", ".git"] {
             fs::create_dir(path(folder)).unwrap();
         }
+        fs::write(path("other/CACHEDIR.TAG"), "").unwrap();
         fs::write(path("src/lib.rs"), "a").unwrap();
-        let mut sources = Sources::new(vec![root.path().into()], path("target"));
-        for ignored in ["target/x", ".git/x", "src/lib.rs~", "Cargo.lock"] {
+        let above = tempfile::NamedTempFile::new().unwrap();
+        let places = vec![root.path().into(), above.path().into()];
+        let mut sources = Sources::new(places, vec![path("target"), path("data")]);
+        for ignored in [
+            "target/x",
+            "data/x",
+            "other/x",
+            ".git/x",
+            "src/lib.rs~",
+            "Cargo.lock",
+        ] {
             fs::write(path(ignored), "x").unwrap();
         }
         let soon = Duration::from_millis(500);
         assert!(tokio::time::timeout(soon, sources.changed()).await.is_err());
         fs::write(path("src/lib.rs"), "other").unwrap();
         assert_eq!(sources.changed().await, path("src/lib.rs"));
+        fs::write(above.path(), "changed").unwrap();
+        assert_eq!(sources.changed().await, above.path());
         fs::write(path("src/new.sql"), "").unwrap();
         assert_eq!(sources.changed().await, path("src/new.sql"));
         fs::remove_file(path("src/lib.rs")).unwrap();

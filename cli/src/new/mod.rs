@@ -19,7 +19,7 @@ use crate::{
     names::{ApiVersion, Kind, OperatorName},
     package,
     template::{self, Names, Template},
-    terminal::ask,
+    terminal::{ask, quoted},
 };
 
 /// The version of the framework that this program is published with.
@@ -64,12 +64,16 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         false => String::new(),
     };
     let names = Names {
-        operator: &operator,
+        operator: operator.as_str(),
+        library: &operator.library(),
         kind: &kind,
         api_version: &api_version,
         framework: &framework,
         folder: &place,
     };
+
+    // A manifest that cannot be changed is an error before anything is written.
+    let joined = workspace.as_ref().map(Workspace::with_member).transpose()?;
 
     let parent = parent(&folder);
     if parent.is_file() {
@@ -102,16 +106,13 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         operator.as_str(),
         kind.as_str()
     );
-    if let Some(workspace) = workspace {
-        println!(
-            "It is a member of the workspace of {}.",
-            workspace.manifest.display()
-        );
-        workspace.join()?;
+    if let (Some(Workspace { manifest, .. }), Some(text)) = (workspace, joined) {
+        fs::write(&manifest, text).map_err(Error::file(&manifest))?;
+        println!("It is a member of the workspace of {}.", manifest.display());
     }
     println!(
         "\n  cd {}\n  cargo pilothouse dev\n  cargo test\n",
-        folder.display()
+        quoted(&folder)
     );
     Ok(())
 }

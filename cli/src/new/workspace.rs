@@ -12,6 +12,7 @@ use crate::error::Error;
 /// A workspace above a folder.
 pub(super) struct Workspace {
     pub(super) manifest: PathBuf,
+    text: String,
     document: DocumentMut,
     /// The path of the folder in the workspace. Cargo's manifests have slashes on each system.
     inner: String,
@@ -43,6 +44,7 @@ impl Workspace {
             });
             return Ok((!is_excluded).then_some(Self {
                 manifest,
+                text,
                 document,
                 inner,
             }));
@@ -50,11 +52,12 @@ impl Workspace {
         Ok(None)
     }
 
-    /// Adds the folder to the members, unless a pattern has it already.
-    pub(super) fn join(mut self) -> Result<(), Error> {
-        let workspace = &mut self.document["workspace"];
+    /// The manifest with the folder among the members, unless a pattern has it already.
+    pub(super) fn with_member(&self) -> Result<String, Error> {
+        let mut document = self.document.clone();
+        let workspace = &mut document["workspace"];
         if texts(workspace.get("members")).any(|pattern| matches(pattern, &self.inner)) {
-            return Ok(());
+            return Ok(self.text.clone());
         }
         let members = workspace.as_table_like_mut().map(|table| {
             let none = Item::Value(Value::Array(Array::new()));
@@ -62,12 +65,35 @@ impl Workspace {
         });
         let Some(members) = members.and_then(Item::as_array_mut) else {
             return Err(Error::Manifest {
-                path: self.manifest,
-                reason: "`workspace.members` is no list".into(),
+                path: self.manifest.clone(),
+                reason: "`workspace.members` is not a list".into(),
             });
         };
-        members.push(self.inner);
-        fs::write(&self.manifest, self.document.to_string()).map_err(Error::file(self.manifest))
+        // A list with a line for each member stays one.
+        let before = |member: &Value| member.decor().prefix()?.as_str().map(str::to_owned);
+        match members.iter().last().and_then(before) {
+            Some(before) if before.contains('\n') => {
+                let behind = match members.trailing_comma() {
+                    true => String::new(),
+                    // What is between the last member and the bracket.
+                    false => members.iter_mut().last().map_or_else(String::new, |last| {
+                        let behind = last.decor().suffix().and_then(|text| text.as_str());
+                        let behind = behind.unwrap_or_default().to_owned();
+                        last.decor_mut().set_suffix("");
+                        behind
+                    }),
+                };
+                let member = Value::from(self.inner.as_str());
+                members.push_formatted(member.decorated(before, behind));
+            }
+            _ => members.push(self.inner.as_str()),
+        }
+        let text = document.to_string();
+        // toml_edit ends all lines with a line feed alone.
+        Ok(match self.text.contains("\r\n") {
+            true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+            false => text,
+        })
     }
 }
 
@@ -109,8 +135,7 @@ mod tests {
         let path = root.path().join("Cargo.toml");
         fs::write(&path, manifest).unwrap();
         let workspace = Workspace::above(&root.path().join(folder)).unwrap()?;
-        workspace.join().unwrap();
-        Some(fs::read_to_string(path).unwrap())
+        Some(workspace.with_member().unwrap())
     }
 
     #[test]
@@ -121,6 +146,12 @@ mod tests {
         assert_eq!(joined(lists, "one").as_deref(), Some(lists));
         let pattern = "[workspace]\nmembers = [\"a/*\"]\n";
         assert_eq!(joined(pattern, "a/web").as_deref(), Some(pattern));
+        let lines = "[workspace]\r\nmembers = [\r\n  \"a\",\r\n  \"b\"\r\n]\r\n";
+        let expected = "[workspace]\r\nmembers = [\r\n  \"a\",\r\n  \"b\",\r\n  \"web\"\r\n]\r\n";
+        assert_eq!(joined(lines, "web").as_deref(), Some(expected));
+        let comma = "[workspace]\nmembers = [\n  \"a\",\n]\n";
+        let expected = "[workspace]\nmembers = [\n  \"a\",\n  \"web\",\n]\n";
+        assert_eq!(joined(comma, "web").as_deref(), Some(expected));
         let empty = "[workspace]\n";
         assert_eq!(
             joined(empty, "web").as_deref(),

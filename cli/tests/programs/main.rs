@@ -172,21 +172,23 @@ impl Dev {
         }
     }
 
-    /// Sends SIGTERM.
-    fn stop(&mut self) {
+    /// Sends a signal, after which it has to end in order.
+    fn stop(&mut self, signal: &str) {
         let id = self.process.id().to_string();
-        assert!(Command::new("kill").arg(id).status().unwrap().success());
+        let sent = Command::new("kill").args([signal, &*id]).status();
+        assert!(sent.unwrap().success());
         assert!(self.process.wait().unwrap().success());
     }
 }
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // Not SIGKILL: it ends its operator.
-        let _ = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .stderr(Stdio::null())
-            .status();
+        if matches!(self.process.try_wait(), Ok(None)) {
+            // Not SIGKILL: it ends its operator.
+            let _ = Command::new("kill")
+                .arg(self.process.id().to_string())
+                .status();
+        }
     }
 }
 
@@ -225,7 +227,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     dev.until("greeting is running.");
 
     let options = KubeconfigOptions {
-        path: Some(kubeconfig),
+        path: Some(kubeconfig.clone()),
         ..KubeconfigOptions::default()
     };
     let client = Client::new(Config::from_kubeconfig(&options).await.unwrap()).unwrap();
@@ -254,10 +256,13 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         .unwrap();
     has_text(&maps, "meanwhile", "hello").await;
 
+    // As `cargo clean` does.
+    fs::remove_file(&kubeconfig).unwrap();
     let saved = Instant::now();
     fs::write(&main, source("loud")).unwrap();
     let built = dev.until("Built in ");
     dev.until("shown is running, ");
+    assert!(kubeconfig.exists());
     has_text(&maps, "before", "HELLO").await;
     println!(
         "{built} The operator has reconciled {:.1} s after the change.",
@@ -284,5 +289,11 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         panic!("the watch has ended");
     };
     tokio::time::timeout(PATIENCE, until).await.unwrap();
-    dev.stop();
+    dev.stop("-TERM");
+
+    // A closed terminal ends it, too, and with it the operator, which has the lines of its output.
+    let mut dev = Dev::start(folder);
+    dev.until("greeting is running.");
+    dev.stop("-HUP");
+    assert!(dev.lines.iter().any(|line| line == "Stopping …"));
 }

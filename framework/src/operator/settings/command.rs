@@ -91,7 +91,8 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .help("Keep the objects of the API server in this folder for the next start; without it they end with the command"),
     ]);
     // The tool `cargo pilothouse check` calls it.
-    let scorecard = Command::new("scorecard").hide(true).arg(
+    // Its arguments stand before those of the user, which count more.
+    let scorecard = Command::new("scorecard").hide(true).args_override_self(true).arg(
         Arg::new("files")
             .value_name("FILE")
             .num_args(0..)
