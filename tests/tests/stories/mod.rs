@@ -13,13 +13,21 @@ use futures_util::future::BoxFuture;
 use pilothouse::{
     client::{Api, Client, DeleteParams, Patch, PatchParams, PostParams},
     election::ElectionSettings,
-    k8s::api::{batch::v1::Job, core::v1::Namespace},
+    k8s::{
+        ByteString,
+        api::{
+            batch::v1::Job,
+            core::v1::{Namespace, Pod, ServiceSpec},
+        },
+    },
     prelude::*,
     resource::{ApiResource, Scope},
     testing::{Answer, Cluster, RequestMatcher},
 };
+use quota_guard::{QuotaGuard, QuotaGuardSpec};
 use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
 use serde_json::{Value, json};
+use shared_database::{SecretReference, SharedDatabase, SharedDatabaseSpec};
 use tokio::time::Instant;
 use website::{Website, WebsiteReconciler, WebsiteSpec};
 
@@ -201,6 +209,16 @@ pub(crate) const EXAMPLES: &[Example] = &[
         },
         story: |place| told(file_backup(place)),
     },
+    Example {
+        name: "quota-guard",
+        operator: || quota_guard::operator(),
+        story: |place| told(quota_guard(place)),
+    },
+    Example {
+        name: "shared-database",
+        operator: || shared_database::operator(),
+        story: |place| told(shared_database(place)),
+    },
 ];
 
 fn told(
@@ -350,4 +368,111 @@ async fn file_backup(place: Place) -> Ended {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Err("the file was not copied".into())
+}
+
+async fn quota_guard(place: Place) -> Ended {
+    let guard = QuotaGuard {
+        metadata: named("pods"),
+        spec: QuotaGuardSpec {
+            pods: 100_000,
+            near_percent: 100,
+        },
+        status: None,
+    };
+    let counts = |reason: &'static str| {
+        move |guard: &QuotaGuard| {
+            let conditions = guard.status.iter().flat_map(|status| &status.conditions);
+            let mut reasons = conditions.map(|condition| &*condition.reason);
+            reasons.any(|one| one == reason)
+        }
+    };
+    place.fail("quotaguards", 3);
+    place.create(&guard).await?;
+    place.until("pods", "count", counts("Enough")).await?;
+    let container = Container {
+        name: "pause".into(),
+        image: Some("registry.example.com/pause".into()),
+        ..Container::default()
+    };
+    for name in ["counted-1", "counted-2"] {
+        let pod = Pod {
+            spec: Some(PodSpec {
+                containers: vec![container.clone()],
+                ..PodSpec::default()
+            }),
+            ..Pod::named(name)
+        };
+        place.create(&pod).await?;
+    }
+    let lower = json!({"spec": {"pods": 1}});
+    place.patch::<QuotaGuard>("pods", lower).await?;
+    place
+        .until("pods", "be exceeded", counts("Exceeded"))
+        .await?;
+    for name in ["counted-1", "counted-2"] {
+        place.delete::<Pod>(name).await?;
+    }
+    place.delete::<QuotaGuard>("pods").await?;
+    place.until_gone::<QuotaGuard>("pods").await?;
+    Ok(())
+}
+
+async fn shared_database(place: Place) -> Ended {
+    let shop = place.in_namespace("shop");
+    if place.api::<Namespace>().get_opt("shop").await?.is_none() {
+        place.create(&Namespace::named("shop")).await?;
+    }
+    let bytes = |value: &str| ByteString(value.as_bytes().to_vec());
+    let credentials = Secret {
+        data: Some(
+            ["user", "password"]
+                .map(|key| (key.into(), bytes(key)))
+                .into(),
+        ),
+        ..Secret::named("credentials")
+    };
+    let database = SharedDatabase {
+        metadata: named("orders"),
+        spec: SharedDatabaseSpec {
+            host: "orders.example.com".into(),
+            port: 5432,
+            credentials: SecretReference {
+                namespace: "default".into(),
+                name: "credentials".into(),
+            },
+            namespaces: vec!["shop".into()],
+        },
+        status: None,
+    };
+    place.fail("services", 3);
+    place.create(&database).await?;
+    shop.create(&Service {
+        spec: Some(ServiceSpec {
+            type_: Some("ExternalName".into()),
+            external_name: Some("old.example.com".into()),
+            ..ServiceSpec::default()
+        }),
+        ..Service::named("orders")
+    })
+    .await?;
+    place.create(&credentials).await?;
+    shop.until::<Secret>("orders", "exist", |_| true).await?;
+    let is_new = |service: &Service| {
+        let spec = service.spec.as_ref();
+        let host = spec.and_then(|spec| spec.external_name.as_deref());
+        host == Some("orders.example.com")
+    };
+    shop.until("orders", "be taken over", is_new).await?;
+    let nobody = json!({"spec": {"namespaces": []}});
+    place.patch::<SharedDatabase>("orders", nobody).await?;
+    shop.until_gone::<Secret>("orders").await?;
+    shop.until_gone::<Service>("orders").await?;
+    let again = json!({"spec": {"namespaces": ["shop"]}});
+    place.patch::<SharedDatabase>("orders", again).await?;
+    shop.until::<Service>("orders", "exist again", |_| true)
+        .await?;
+    place.delete::<SharedDatabase>("orders").await?;
+    shop.until_gone::<Service>("orders").await?;
+    place.delete::<Secret>("credentials").await?;
+    Ok(())
 }

@@ -1,0 +1,193 @@
+//! One database that many namespaces use. Each of them gets a Service with the database's name and a Secret with the credentials.
+
+use pilothouse::{
+    controller::Child,
+    k8s::{
+        ByteString,
+        api::core::v1::{Namespace, ServicePort, ServiceSpec},
+    },
+    prelude::*,
+    resource::ObjectKey,
+};
+
+// ANCHOR: kind
+/// A database, and the namespaces that use it.
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.pilothouse.dev", version = "v1", cluster)]
+pub struct SharedDatabase {
+    pub metadata: ObjectMeta,
+    pub spec: SharedDatabaseSpec,
+    pub status: Option<SharedDatabaseStatus>,
+}
+
+/// Where the database is, and who uses it.
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedDatabaseSpec {
+    /// The DNS name of the server.
+    #[schema(min_length = 1, max_length = 253, column = "Host")]
+    pub host: String,
+    /// The port of the server.
+    #[serde(default = "postgres")]
+    #[schema(minimum = 1, maximum = 65535)]
+    pub port: i32,
+    /// The Secret with the keys `user` and `password`.
+    pub credentials: SecretReference,
+    /// The namespaces that use the database.
+    #[serde(default)]
+    #[schema(list_type = "set", max_items = 1000)]
+    pub namespaces: Vec<String>,
+}
+
+/// A Secret of a namespace.
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretReference {
+    #[schema(min_length = 1)]
+    pub namespace: String,
+    #[schema(min_length = 1)]
+    pub name: String,
+}
+
+/// Which namespaces are served.
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SharedDatabaseStatus {
+    /// Number of namespaces that have the Service and the Secret.
+    #[schema(column = "Served")]
+    pub served: i32,
+    /// The namespaces that do not exist or are being deleted.
+    #[schema(list_type = "set")]
+    pub missing: Vec<String>,
+    /// The framework sets `Ready`.
+    pub conditions: Vec<Condition>,
+}
+
+fn postgres() -> i32 {
+    5432
+}
+// ANCHOR_END: kind
+
+struct SharedDatabaseReconciler;
+
+// ANCHOR: reconciler
+impl Reconciler for SharedDatabaseReconciler {
+    type Resource = SharedDatabase;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller
+            // An owner without a namespace can own objects of all namespaces.
+            .owns::<Service>()
+            .owns::<Secret>()
+            // A namespace that leaves the list loses both.
+            .prunes::<Service>()
+            .prunes::<Secret>()
+            .watches_indexed::<Secret>(credentials)
+            .watches_indexed::<Namespace>(namespaces)
+    }
+
+    async fn reconcile(
+        &self,
+        database: Arc<SharedDatabase>,
+        cx: &Context<SharedDatabase>,
+    ) -> Result<Action> {
+        let SecretReference { namespace, name } = &database.spec.credentials;
+        // Without the credentials nothing is written, and nothing is pruned.
+        let credentials = cx.get_in::<Secret>(namespace, name)?.ok_or_else(|| {
+            Failure::waiting(format!("the Secret {namespace}/{name} does not exist yet"))
+        })?;
+        let (mut served, mut missing) = (0, Vec::new());
+        for namespace in &database.spec.namespaces {
+            match cx.get::<Namespace>(namespace)? {
+                Some(found) if !found.is_deleting() => {
+                    // A Service of this name that somebody made by hand is taken over. A Secret is not: it may be another one.
+                    let service = Child::new(service(&database, namespace)).adopting();
+                    cx.apply_child(service).await?;
+                    cx.apply(connection(&database, namespace, &credentials)?)
+                        .await?;
+                    served += 1;
+                }
+                _ => missing.push(namespace.clone()),
+            }
+        }
+        cx.update_status(SharedDatabaseStatus {
+            served,
+            missing,
+            ..Default::default()
+        })
+        .await?;
+        Ok(Action::wait())
+    }
+}
+// ANCHOR_END: reconciler
+
+// ANCHOR: indexes
+/// The Secret that a SharedDatabase names.
+fn credentials(database: &SharedDatabase) -> Vec<ObjectKey> {
+    let SecretReference { namespace, name } = &database.spec.credentials;
+    vec![ObjectKey::namespaced(namespace, name)]
+}
+
+/// The Namespaces that a SharedDatabase names.
+fn namespaces(database: &SharedDatabase) -> Vec<ObjectKey> {
+    let names = database.spec.namespaces.iter();
+    names.map(|name| ObjectKey::new(None, name)).collect()
+}
+// ANCHOR_END: indexes
+
+// ANCHOR: children
+/// The name under which Pods of a namespace find the database.
+fn service(database: &SharedDatabase, namespace: &str) -> Service {
+    let port = ServicePort {
+        name: Some("database".into()),
+        port: database.spec.port,
+        ..Default::default()
+    };
+    Service {
+        spec: Some(ServiceSpec {
+            type_: Some("ExternalName".into()),
+            external_name: Some(database.spec.host.clone()),
+            ports: Some(vec![port]),
+            ..Default::default()
+        }),
+        ..within(database, namespace)
+    }
+}
+
+/// What a Pod of a namespace needs to connect.
+fn connection(database: &SharedDatabase, namespace: &str, credentials: &Secret) -> Result<Secret> {
+    let value = |key: &str| {
+        let value = credentials.data.as_ref().and_then(|data| data.get(key));
+        value.cloned().ok_or_else(|| {
+            // No retry helps before a person adds the key.
+            Failure::new(format!(
+                "the Secret with the credentials has no key `{key}`"
+            ))
+            .terminal()
+        })
+    };
+    let text = |text: &str| ByteString(text.as_bytes().to_vec());
+    let data = [
+        ("host", text(database.name())),
+        ("port", text(&database.spec.port.to_string())),
+        ("user", value("user")?),
+        ("password", value("password")?),
+    ];
+    Ok(Secret {
+        data: Some(data.map(|(key, value)| (key.into(), value)).into()),
+        ..within(database, namespace)
+    })
+}
+
+/// An object with the database's name in a namespace.
+fn within<K: Object + Default>(database: &SharedDatabase, namespace: &str) -> K {
+    let mut object = K::named(database.name());
+    object.metadata_mut().namespace = Some(namespace.into());
+    object
+}
+// ANCHOR_END: children
+
+/// The operator, for `main` and for the tests.
+pub fn operator() -> Operator {
+    Operator::new("shared-database").controller(SharedDatabaseReconciler)
+}
