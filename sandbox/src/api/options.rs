@@ -1,6 +1,7 @@
 use serde_json::{Map, Value};
 
 use crate::authentication::User;
+use crate::record::Audit;
 
 /// The field manager of a write, and how strict the server is with it.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,7 @@ pub(crate) struct WriteOptions {
     pub(crate) duplicates: Vec<String>,
     /// The options as the request gives them, for those who admit it.
     pub(crate) given: Map<String, Value>,
+    pub(crate) audit: Audit,
     /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
     pub(crate) admitted: bool,
 }
@@ -67,6 +69,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     /// The user who sends the request.
     pub(crate) user: User,
+    pub(crate) audit: Audit,
     /// Whether webhooks and policies see the deletion.
     pub(crate) admitted: bool,
 }

@@ -63,6 +63,7 @@ async fn delete_one(
     let mut deleted = api::delete(core, &request.target, &request.name, options).await?;
     let warnings = std::mem::take(&mut deleted.warnings);
     let answer = render::object(core, request, deleted.answer(&request.target))?;
+    request.audit.answer(&answer);
     let mut response = respond::json(200, &answer, request.query.flag("pretty"));
     respond::warn_all(&mut response, &warnings);
     Ok(response)
@@ -97,6 +98,7 @@ async fn delete_collection(
 }
 
 fn answer(request: &Request, answered: &Answered) -> Response<Body> {
+    request.audit.answer(&answered.answer);
     let mut response = respond::json(201, &answered.answer, request.query.flag("pretty"));
     respond::warn_all(&mut response, &answered.warnings);
     response
@@ -116,6 +118,7 @@ fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiEr
         }
     };
     options.duplicates = recognized.duplicates;
+    request.audit.object(&recognized.object);
     Ok((recognized.object, options))
 }
 

@@ -78,7 +78,12 @@ impl Subscription {
         Some(Batch { changes, version })
     }
 
-    /// Whether there may be changes since the last call of [`take`](Self::take).
+    /// Takes the changes so far as seen, without a look at them.
+    pub(crate) fn mark_seen(&mut self) {
+        self.changed.mark_unchanged();
+    }
+
+    /// Whether there may be changes since the last call of [`take`](Self::take) or [`mark_seen`](Self::mark_seen).
     pub(crate) fn has_changed(&self) -> bool {
         // An error says that the kind is no longer served.
         self.changed.has_changed().unwrap_or(true)
