@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::authentication::User;
 use crate::record::Audit;
+use crate::store::Encoded;
 
 /// The field manager of a write, and how strict the server is with it.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +87,9 @@ pub(crate) struct Answered {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     /// The object in the version of the request.
-    pub(crate) object: Value,
+    pub(crate) object: Arc<Value>,
+    /// The same as it is stored, if it is stored in this version.
+    pub(crate) stored: Option<Arc<Encoded>>,
     /// Whether the write created it.
     pub(crate) created: bool,
     pub(crate) warnings: Vec<String>,

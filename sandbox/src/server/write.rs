@@ -183,12 +183,18 @@ async fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
 
 fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<Body>, ApiError> {
     let code = if written.created { 201 } else { 200 };
-    let object = if request.subresource == "scale" {
-        render::scale(core, request, written.object)?
-    } else {
-        render::object(core, request, written.object)?
+    let pretty = request.query.flag("pretty");
+    let mut response = match &written.stored {
+        Some(stored) if request.form == Form::Object && !pretty => respond::encoded(code, stored),
+        _ => {
+            let object = Arc::unwrap_or_clone(written.object);
+            let object = match request.subresource.as_str() {
+                "scale" => render::scale(core, request, object)?,
+                _ => render::object(core, request, object)?,
+            };
+            respond::json(code, &object, pretty)
+        }
     };
-    let mut response = respond::json(code, &object, request.query.flag("pretty"));
     respond::warn_all(&mut response, &written.warnings);
     Ok(response)
 }

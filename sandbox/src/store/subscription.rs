@@ -17,7 +17,7 @@ pub(crate) struct Subscription {
 /// Changes in order.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<Arc<Change>>,
     /// Every change up to this resource version has been delivered.
     pub(crate) version: u64,
 }
@@ -72,7 +72,7 @@ impl Subscription {
     fn rest(&mut self) -> Option<Batch> {
         let left = self.changed.borrow().clone()?;
         let later = left.iter().filter(|change| change.version > self.position);
-        let changes: Vec<Change> = later.take(BATCH).cloned().collect();
+        let changes: Vec<Arc<Change>> = later.take(BATCH).cloned().collect();
         let version = changes.last()?.version;
         self.position = version;
         Some(Batch { changes, version })
