@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::Configurations;
 use crate::authentication::{Tokens, User};
 use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
@@ -29,6 +30,8 @@ pub(crate) struct Core {
     /// Signs the certificates of the HTTPS listeners.
     pub(crate) authority: Authority,
     pub(crate) authorization: Mode,
+    /// By these webhooks and policies admit requests.
+    pub(crate) configurations: Configurations,
     pub(crate) faults: Faults,
     pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
@@ -88,6 +91,7 @@ impl Core {
             tokens,
             authority,
             authorization,
+            configurations: Configurations::default(),
             log,
             metrics: Metrics::default(),
             containers: Containers::default(),

@@ -1,7 +1,8 @@
 //! Measures the sandbox beside a real API server: start, creations, events to several watches, and memory.
 //!
 //! Both run as programs, over HTTPS, with the same client, which shares the processors with them. `PILOTHOUSE_SANDBOX` names the sandbox's
-//! program, `PILOTHOUSE_CLUSTER_BINARY` the one of `tests/cluster`; a row whose variable is not set is left out.
+//! program, `PILOTHOUSE_SANDBOX_BEFORE` an older one to compare, `PILOTHOUSE_CLUSTER_BINARY` the one of `tests/cluster`; a row whose variable is not
+//! set is left out.
 
 use std::{
     env,
@@ -57,20 +58,22 @@ async fn main() -> Result<()> {
         milliseconds(median(starts))
     );
     println!(
-        "{:<20} {:>9} {:>11} {:>21} {:>14} {:>14}",
+        "{:<20} {:>9} {:>11} {:>21} {:>14} {:>13} {:>14}",
         "program",
         "start ms",
         "creates/s",
         "events/s to each of 10",
         "CPU µs/create",
+        "CPU µs/event",
         "bytes × stored"
     );
     for (name, variable) in [
+        ("sandbox before", "PILOTHOUSE_SANDBOX_BEFORE"),
         ("sandbox", "PILOTHOUSE_SANDBOX"),
         ("kube-apiserver, etcd", "PILOTHOUSE_CLUSTER_BINARY"),
     ] {
         if let Some(program) = env::var_os(variable) {
-            measure(name, program, variable == "PILOTHOUSE_SANDBOX").await?;
+            measure(name, program, variable != "PILOTHOUSE_CLUSTER_BINARY").await?;
         }
     }
     Ok(())
@@ -111,6 +114,7 @@ async fn measure(name: &str, program: OsString, is_sandbox: bool) -> Result<()> 
     let busy = (server.busy() - busy).as_secs_f64() * 1e6 / f64::from(OBJECTS);
     let grown = server.resident().saturating_sub(resident);
 
+    let before = server.busy();
     let mut watches: JoinSet<Result<(Duration, usize)>> = JoinSet::new();
     let began = Instant::now();
     for _ in 0..WATCHES {
@@ -136,8 +140,10 @@ async fn measure(name: &str, program: OsString, is_sandbox: bool) -> Result<()> 
         bytes = received;
     }
     let events = f64::from(OBJECTS) / slowest.as_secs_f64();
+    let sent = f64::from(OBJECTS) * WATCHES as f64;
+    let per_event = (server.busy() - before).as_secs_f64() * 1e6 / sent;
     println!(
-        "{name:<20} {:>9.0} {creates:>11.0} {events:>21.0} {busy:>14.0} {:>14.1}",
+        "{name:<20} {:>9.0} {creates:>11.0} {events:>21.0} {busy:>14.0} {per_event:>13.1} {:>14.1}",
         milliseconds(started),
         grown as f64 / bytes as f64
     );

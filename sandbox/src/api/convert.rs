@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::registry::{Converter, ServedKind};
-use crate::store::{Encoded, Key};
+use crate::store::{Encoded, Entry, Key};
 
 /// How long the server waits for a conversion.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,6 +27,22 @@ pub(super) async fn read(
     let kind = &target.kind;
     let converted = to(core, kind, vec![stored.clone()], &kind.api_version()).await?;
     Ok(target.read(converted.first().unwrap_or(stored)))
+}
+
+/// What was written, as the answer shows it: in the version of the target, and also as it is stored if that is the same.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn written(
+    core: &Core,
+    target: &Target,
+    entry: Entry,
+) -> Result<(Arc<Value>, Option<Arc<Encoded>>), ApiError> {
+    if target.kind.converter.is_none() && target.reads_as_stored(&entry.encoded) {
+        return Ok((entry.object, Some(entry.encoded)));
+    }
+    let object = read(core, target, &entry.object).await?;
+    Ok((object.into(), None))
 }
 
 /// A stored object in the version of the target, if a webhook converts it. Otherwise it stays as it is.

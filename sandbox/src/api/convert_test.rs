@@ -100,7 +100,7 @@ impl World {
         let options = WriteOptions::default();
         let target = self.target(version);
         let created = create(self.sandbox.core(), &target, object, &options, false).await;
-        created.map(|created| created.object)
+        created.map(|created| Arc::unwrap_or_clone(created.object))
     }
 
     fn stored(&self, name: &str) -> Option<Arc<Value>> {

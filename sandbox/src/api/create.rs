@@ -36,10 +36,11 @@ pub(crate) async fn create(
     let mut warnings =
         decode(target, &mut object, options).map_err(|wrong| refuse(target, &wrong))?;
     let created = create_known(core, target, object, options, owned, &mut warnings).await;
-    let object = created.map_err(|error| error.warned(&warnings))?;
+    let (object, stored) = created.map_err(|error| error.warned(&warnings))?;
     warnings.extend(validate::warnings(&target.kind, &object, None));
     Ok(Written {
         object,
+        stored,
         created: true,
         warnings,
     })
@@ -53,7 +54,7 @@ async fn create_known(
     options: &WriteOptions,
     owned: bool,
     warnings: &mut Vec<String>,
-) -> Result<Value, ApiError> {
+) -> Result<(Arc<Value>, Option<Arc<Encoded>>), ApiError> {
     if let Some(namespace) = &target.namespace {
         namespace_accepts(core, target, &object, namespace)?;
     }
@@ -88,7 +89,7 @@ async fn create_known(
             if let Some(new) = result {
                 return match core.store.get_encoded(&resource, &key) {
                     Some(_) => Err(name_conflict(core, target, &name)),
-                    None => Ok(new),
+                    None => Ok((new.into(), None)),
                 };
             }
             // A real server's storage refuses this: after validation, and not in a dry run, which stores nothing.
@@ -109,7 +110,7 @@ async fn create_known(
             committed
         };
         match committed {
-            Ok(entry) => return convert::read(core, target, &entry.object).await,
+            Ok(entry) => return convert::written(core, target, entry).await,
             Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
             Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));

@@ -184,7 +184,7 @@ impl Handle {
         let options = self.options();
         if !options.admitted && target.kind.converter.is_none() {
             let created = now(create(&self.core, &target, object, &options, false));
-            return created.map(|written| written.object);
+            return created.map(|written| Arc::unwrap_or_clone(written.object));
         }
         let owner = object.pointer("/metadata/ownerReferences/0/uid");
         let name = [
@@ -200,7 +200,7 @@ impl Handle {
         let created = self.run(name, async move {
             create(&core, &target, object, &options, false).await
         });
-        created.map(|written| written.object)
+        created.map(|written| Arc::unwrap_or_clone(written.object))
     }
 
     /// Changes an object or one of its subresources (`""` is the main resource). `change` may be called more than once.
@@ -222,7 +222,7 @@ impl Handle {
                 Ok(Change::Plain(new))
             };
             let written = update(&self.core, &target, name, subresource, &options, changed);
-            return now(written).map(|written| written.object);
+            return now(written).map(|written| Arc::unwrap_or_clone(written.object));
         }
         let place = namespace.unwrap_or_default();
         let write = ["update", &resource.to_string(), place, name, subresource].join("/");
@@ -240,7 +240,7 @@ impl Handle {
             });
             match written {
                 Err(error) if error.reason == "Conflict" && !is_pinned => {}
-                written => return written.map(|written| written.object),
+                written => return written.map(|written| Arc::unwrap_or_clone(written.object)),
             }
         }
     }

@@ -49,7 +49,9 @@ mod validate;
 mod watch;
 
 use admission::{Attributes, Operation};
-pub(crate) use admission::{PROTECTED, class_of, create_default_account, recount_quota};
+pub(crate) use admission::{
+    Configurations, PROTECTED, class_of, create_default_account, recount_quota,
+};
 pub(crate) use bind::bind;
 pub(crate) use convert::events as convert_events;
 pub(crate) use create::create;
@@ -74,6 +76,7 @@ use serde_json::{Value, json};
 use crate::authentication::User;
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::record::Audit;
 
 /// The ConfigMap in each namespace with the certificate authority of the server.
 pub(crate) const AUTHORITY: &str = "kube-root-ca.crt";
@@ -121,7 +124,7 @@ pub(crate) async fn connect(
     target: &Target,
     subresource: &str,
     name: &str,
-    user: &User,
+    (user, audit): (&User, &Audit),
     object: Value,
 ) -> Result<Vec<String>, ApiError> {
     let mut warnings = Vec::new();
@@ -132,6 +135,7 @@ pub(crate) async fn connect(
         name,
         user,
         dry_run: false,
+        audit,
         options: Value::Null,
     };
     let admitted =

@@ -1,6 +1,10 @@
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::authentication::User;
+use crate::record::Audit;
+use crate::store::Encoded;
 
 /// The field manager of a write, and how strict the server is with it.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +22,7 @@ pub(crate) struct WriteOptions {
     pub(crate) duplicates: Vec<String>,
     /// The options as the request gives them, for those who admit it.
     pub(crate) given: Map<String, Value>,
+    pub(crate) audit: Audit,
     /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
     pub(crate) admitted: bool,
 }
@@ -67,6 +72,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
     /// The user who sends the request.
     pub(crate) user: User,
+    pub(crate) audit: Audit,
     /// Whether webhooks and policies see the deletion.
     pub(crate) admitted: bool,
 }
@@ -81,7 +87,9 @@ pub(crate) struct Answered {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     /// The object in the version of the request.
-    pub(crate) object: Value,
+    pub(crate) object: Arc<Value>,
+    /// The same as it is stored, if it is stored in this version.
+    pub(crate) stored: Option<Arc<Encoded>>,
     /// Whether the write created it.
     pub(crate) created: bool,
     pub(crate) warnings: Vec<String>,

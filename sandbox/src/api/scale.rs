@@ -98,7 +98,8 @@ pub(crate) async fn write_scale(
         Ok(Change::Plain(object))
     })
     .await?;
-    written.object = read_scale(target, &written.object)?;
+    written.object = read_scale(target, &written.object)?.into();
+    written.stored = None;
     Ok(written)
 }
 
@@ -137,7 +138,8 @@ pub(crate) async fn apply_scale(
         .map(Change::Owned)
     })
     .await?;
-    written.object = read_scale(target, &written.object)?;
+    written.object = read_scale(target, &written.object)?.into();
+    written.stored = None;
     Ok(written)
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
@@ -13,7 +15,7 @@ use crate::definitions;
 use crate::error::{ApiError, Cause};
 use crate::go;
 use crate::meta;
-use crate::store::{self, Commit, CommitError, Entry};
+use crate::store::{self, Commit, CommitError, Encoded, Entry};
 
 /// The parameters of a replace of an object or of one of its subresources.
 pub(crate) struct Replace<'a> {
@@ -162,8 +164,9 @@ pub(crate) async fn update(
         };
         let finished = write.finish(new, owned, &mut warnings).await;
         let new = finished.map_err(|error| error.warned(&warnings))?;
-        let written = |object: Value| Written {
+        let written = |(object, stored): (Arc<Value>, Option<Arc<Encoded>>)| Written {
             object,
+            stored,
             created: false,
             warnings: warnings.clone(),
         };
@@ -182,10 +185,10 @@ pub(crate) async fn update(
                 ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
             })?;
             if is_stored(target, &entry, &stored) && !finished {
-                return Ok(written(current));
+                return Ok(written((current.into(), None)));
             }
             if let Some(new) = result {
-                return Ok(written(new));
+                return Ok(written((new.into(), None)));
             }
             let committed = commit(core, target, name, &entry, stored);
             if committed.is_ok() {
@@ -195,8 +198,8 @@ pub(crate) async fn update(
         };
         match committed {
             Ok(entry) => {
-                let object = convert::read(core, target, &entry.object).await?;
-                return Ok(written(object));
+                let answer = convert::written(core, target, entry).await?;
+                return Ok(written(answer));
             }
             Err(CommitError::Conflict) => {}
             Err(CommitError::NotKept(why)) => return Err(ApiError::not_kept(&why)),

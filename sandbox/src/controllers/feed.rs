@@ -184,7 +184,7 @@ impl Feed {
                 Some(Ok(batch)) if batch.changes.is_empty() => return,
                 Some(Ok(batch)) => {
                     for change in batch.changes {
-                        followed.learn(resource, change, events);
+                        followed.learn(resource, &change, events);
                     }
                 }
                 // Compacted, or the watches of the kind were ended: compare the states.
@@ -200,12 +200,12 @@ impl Feed {
 }
 
 impl Followed {
-    fn learn(&mut self, resource: &GroupResource, change: Change, events: &mut Vec<FeedEvent>) {
+    fn learn(&mut self, resource: &GroupResource, change: &Change, events: &mut Vec<FeedEvent>) {
         let resource = resource.clone();
-        if let Some(object) = change.after {
-            self.put(change.key, object.clone());
+        if let Some(object) = change.after.clone() {
+            self.put(change.key.clone(), object.clone());
             events.push(FeedEvent::Put { resource, object });
-        } else if let Some(object) = change.deleted {
+        } else if let Some(object) = change.deleted.clone() {
             self.known.remove(&change.key);
             if let Some(decoded) = &mut self.decoded {
                 decoded.remove(&change.key);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::RecordedRequest;
+use super::{Audit, RecordedRequest};
 
 /// Writes a line for each request, in the format of kube-apiserver's audit log.
 #[derive(Clone)]
@@ -21,6 +21,7 @@ pub(crate) struct Audited<'a> {
     pub(crate) groups: &'a [String],
     pub(crate) received: Timestamp,
     pub(crate) answered: Timestamp,
+    pub(crate) audit: &'a Audit,
 }
 
 impl fmt::Debug for AuditLog {
@@ -54,6 +55,13 @@ fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
         query => format!("?{query}"),
     };
     let time = |time: Timestamp| time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+    let notes = audited.audit.notes();
+    let mut status = json!({"metadata": {}, "code": request.status});
+    for field in ["status", "message", "reason", "details"] {
+        if let Some(value) = notes.status.get(field) {
+            status[field] = value.clone();
+        }
+    }
     let mut event = json!({
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
@@ -64,7 +72,7 @@ fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
         "verb": request.verb,
         "user": {"username": request.user, "groups": audited.groups},
         "userAgent": request.user_agent,
-        "responseStatus": {"metadata": {}, "code": request.status},
+        "responseStatus": status,
         "requestReceivedTimestamp": time(audited.received),
         "stageTimestamp": time(audited.answered),
     });
@@ -81,6 +89,14 @@ fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
         event["objectRef"] = set
             .map(|(key, value)| (key.to_owned(), Value::from(value.as_str())))
             .collect();
+        for (key, value) in notes.object {
+            if !value.is_empty() && event["objectRef"].get(key).is_none() {
+                event["objectRef"][key] = value.into();
+            }
+        }
+    }
+    if !notes.annotations.is_empty() {
+        event["annotations"] = json!(notes.annotations);
     }
     event
 }

@@ -58,8 +58,11 @@ impl Metrics {
         if let Some(duration) = duration {
             let seconds = duration.as_secs_f64();
             let bucket = BUCKETS.iter().position(|bound| seconds <= *bound);
-            let mut durations = self.durations.lock();
-            let durations = durations.entry(labels.clone()).or_default();
+            let mut all = self.durations.lock();
+            let durations = match all.get_mut(&labels) {
+                Some(durations) => durations,
+                None => all.entry(labels.clone()).or_default(),
+            };
             durations.counts[bucket.unwrap_or(BUCKETS.len())] += 1;
             durations.sum += seconds;
         }

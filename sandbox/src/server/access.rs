@@ -5,7 +5,7 @@ use crate::authentication::User;
 use crate::authorization::{Action, ActionTarget, Mode};
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::record::RecordedRequest;
+use crate::record::{Audit, RecordedRequest};
 use crate::registry::GroupResource;
 use crate::store::Key;
 
@@ -20,8 +20,10 @@ pub(super) fn authorize(
     route: &Route,
     query: &Query,
     record: &RecordedRequest,
+    audit: &Audit,
 ) -> Result<(), ApiError> {
     if core.authorization == Mode::AlwaysAllow {
+        note(audit, true, "");
         return Ok(());
     }
     let target = match route {
@@ -39,7 +41,11 @@ pub(super) fn authorize(
         verb: record.verb.clone(),
         target,
     };
-    check(core, user, &action)?;
+    let decision = core.decide(user, &action);
+    note(audit, decision.allowed, &decision.reason);
+    if !decision.allowed {
+        return Err(action.forbidden(user, &decision.reason));
+    }
     if is_apply_of_new(core, route, record) {
         // The server checks it with the name, other than for a POST.
         let verb = "create".into();
@@ -53,6 +59,17 @@ pub(super) fn authorize(
         ));
     }
     Ok(())
+}
+
+/// Notes a decision for the audit log.
+fn note(audit: &Audit, is_allowed: bool, reason: &str) {
+    let decision = if is_allowed { "allow" } else { "forbid" };
+    let (of_decision, of_reason) = (
+        "authorization.k8s.io/decision",
+        "authorization.k8s.io/reason",
+    );
+    audit.annotate(of_decision, || decision.into());
+    audit.annotate(of_reason, || reason.into());
 }
 
 /// Whether this is a server-side apply of an object that does not exist.

@@ -207,6 +207,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         validation,
         duplicates: Vec::new(),
         given: given(query),
+        audit: request.audit.clone(),
         admitted: true,
     })
 }
@@ -283,6 +284,7 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
             resource_version: None,
             dry_run: dry_run(request, query.all("dryRun"))?,
             user: request.user.clone(),
+            audit: request.audit.clone(),
             admitted: true,
         });
     }
@@ -340,6 +342,7 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
         resource_version: text("/preconditions/resourceVersion").map(String::from),
         dry_run: dry_run(request, dry_runs.chain(query.all("dryRun")))?,
         user: request.user.clone(),
+        audit: request.audit.clone(),
         admitted: true,
     })
 }

@@ -5,7 +5,7 @@ use super::pods::Upgrade;
 use super::query::Query;
 use crate::api::Target;
 use crate::authentication::User;
-use crate::record::RecordedRequest;
+use crate::record::{Audit, RecordedRequest};
 
 /// A request with its path and query parsed.
 pub(super) struct Incoming<B> {
@@ -14,6 +14,7 @@ pub(super) struct Incoming<B> {
     pub(super) record: RecordedRequest,
     pub(super) body: B,
     pub(super) upgrade: Option<Upgrade>,
+    pub(super) audit: Audit,
 }
 
 /// A request for a resource that is served, with its body read.
@@ -29,4 +30,5 @@ pub(super) struct Request {
     pub(super) body: Bytes,
     pub(super) record: RecordedRequest,
     pub(super) user: User,
+    pub(super) audit: Audit,
 }

@@ -45,8 +45,13 @@ where
         return Ok(respond::no_such_path());
     }
     if pods::serves(&target.kind, &route) {
-        let Incoming { query, upgrade, .. } = incoming;
-        return pods::handle(core, target, route, &user, query, upgrade).await;
+        let Incoming {
+            query,
+            upgrade,
+            audit,
+            ..
+        } = incoming;
+        return pods::handle(core, target, route, (&user, &audit), query, upgrade).await;
     }
     check(&target, &route)?;
     let (form, encoding) = negotiate(&incoming.accept, &offer(core, &target, &route))?;
@@ -60,6 +65,7 @@ where
         body: body::read(core, incoming.body).await?,
         record: incoming.record,
         user,
+        audit: incoming.audit,
     };
     translate(core, &mut request).await?;
     let deprecated = deprecation(&request.target.kind);

@@ -18,7 +18,7 @@ use super::{CONTROLS, compress, controls, documents, metrics, negotiate, resourc
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
-use crate::record::{Audited, RecordedRequest};
+use crate::record::{Audit, Audited, RecordedRequest};
 
 /// Answers one request. A failed request also gets a response.
 ///
@@ -74,15 +74,18 @@ where
     let takes_gzip = compress::is_accepted(&parts.headers);
     let accept = header(&parts.headers, ACCEPT);
     let of_failure = negotiate::of_document(&accept, core.cbor);
+    let audit = Audit::new(core.log.is_audited());
     let incoming = Incoming {
         accept,
         record: record.clone(),
         query,
         body,
         upgrade,
+        audit: audit.clone(),
     };
-    let user = user
-        .and_then(|user| authorize(&core, &user, &route, &incoming.query, &record).map(|()| user));
+    let user = user.and_then(|user| {
+        authorize(&core, &user, &route, &incoming.query, &record, &audit).map(|()| user)
+    });
     let takes_fault = user.is_ok() && !is_control;
     let fault = takes_fault.then(|| core.faults.take(&record)).flatten();
     let allowed = user.and_then(|user| match &fault {
@@ -110,6 +113,9 @@ where
     let response = match result {
         Ok(response) => response,
         Err(error) => {
+            if core.log.is_audited() {
+                audit.answer(&error.to_status());
+            }
             let response = respond::error(&error, pretty);
             of_failure.translate(response, false).await
         }
@@ -119,6 +125,7 @@ where
         groups: &groups,
         received,
         answered: core.clock.now(),
+        audit: &audit,
     };
     let record = RecordedRequest {
         status: response.status().as_u16(),

@@ -63,6 +63,7 @@ async fn delete_one(
     let mut deleted = api::delete(core, &request.target, &request.name, options).await?;
     let warnings = std::mem::take(&mut deleted.warnings);
     let answer = render::object(core, request, deleted.answer(&request.target))?;
+    request.audit.answer(&answer);
     let mut response = respond::json(200, &answer, request.query.flag("pretty"));
     respond::warn_all(&mut response, &warnings);
     Ok(response)
@@ -97,6 +98,7 @@ async fn delete_collection(
 }
 
 fn answer(request: &Request, answered: &Answered) -> Response<Body> {
+    request.audit.answer(&answered.answer);
     let mut response = respond::json(201, &answered.answer, request.query.flag("pretty"));
     respond::warn_all(&mut response, &answered.warnings);
     response
@@ -116,6 +118,7 @@ fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiEr
         }
     };
     options.duplicates = recognized.duplicates;
+    request.audit.object(&recognized.object);
     Ok((recognized.object, options))
 }
 
@@ -180,12 +183,18 @@ async fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
 
 fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<Body>, ApiError> {
     let code = if written.created { 201 } else { 200 };
-    let object = if request.subresource == "scale" {
-        render::scale(core, request, written.object)?
-    } else {
-        render::object(core, request, written.object)?
+    let pretty = request.query.flag("pretty");
+    let mut response = match &written.stored {
+        Some(stored) if request.form == Form::Object && !pretty => respond::encoded(code, stored),
+        _ => {
+            let object = Arc::unwrap_or_clone(written.object);
+            let object = match request.subresource.as_str() {
+                "scale" => render::scale(core, request, object)?,
+                _ => render::object(core, request, object)?,
+            };
+            respond::json(code, &object, pretty)
+        }
     };
-    let mut response = respond::json(code, &object, request.query.flag("pretty"));
     respond::warn_all(&mut response, &written.warnings);
     Ok(response)
 }

@@ -35,7 +35,7 @@ pub(super) struct Bucket {
     /// Tells the buckets apart that a kind had one after the other.
     pub(super) id: BucketId,
     pub(super) objects: Objects,
-    history: VecDeque<Change>,
+    history: VecDeque<Arc<Change>>,
     /// The size of the states that are in the history and no longer in `objects`.
     history_bytes: usize,
     /// Changes up to and including this resource version are compacted.
@@ -45,7 +45,7 @@ pub(super) struct Bucket {
 }
 
 /// The last changes of a kind that is no longer served, for its readers; `None` while it is served.
-pub(super) type LastChanges = Option<Arc<VecDeque<Change>>>;
+pub(super) type LastChanges = Option<Arc<VecDeque<Arc<Change>>>>;
 
 impl Bucket {
     /// A bucket with these objects. The history up to `version` is compacted.
@@ -62,7 +62,7 @@ impl Bucket {
 
     pub(super) fn record(&mut self, change: Change, limit: usize) {
         self.history_bytes += change.bytes();
-        self.history.push_back(change);
+        self.history.push_back(Arc::new(change));
         while (self.history.len() > limit || self.history_bytes > HISTORY_BYTES)
             && let Some(oldest) = self.history.pop_front()
         {
@@ -104,7 +104,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`Compacted`] if some of them are gone.
-    pub(super) fn since(&self, version: u64, limit: usize) -> Result<Vec<Change>, Compacted> {
+    pub(super) fn since(&self, version: u64, limit: usize) -> Result<Vec<Arc<Change>>, Compacted> {
         if version < self.compacted {
             return Err(Compacted {
                 oldest: self.compacted,

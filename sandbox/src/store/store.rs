@@ -54,6 +54,7 @@ impl Saved {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) version: u64,
+    pub(crate) encoded: Arc<Encoded>,
     pub(crate) object: Arc<Value>,
 }
 
@@ -274,16 +275,16 @@ impl Store {
         Some(self.decode(&object))
     }
 
-    fn decode(&self, object: &Encoded) -> Entry {
-        let version = object.version;
-        if let Some(object) = object.held() {
-            return Entry { version, object };
-        }
-        let value = object.value();
-        self.recent.keep(object, &value);
+    fn decode(&self, encoded: &Arc<Encoded>) -> Entry {
+        let object = encoded.held().unwrap_or_else(|| {
+            let value = encoded.value();
+            self.recent.keep(encoded, &value);
+            value
+        });
         Entry {
-            version,
-            object: value,
+            version: encoded.version,
+            encoded: encoded.clone(),
+            object,
         }
     }
 
@@ -377,7 +378,11 @@ impl Store {
         self.version.send_replace(version);
         drop(state);
         self.recent.keep(&encoded, &object);
-        Ok(Entry { version, object })
+        Ok(Entry {
+            version,
+            encoded,
+            object,
+        })
     }
 
     /// Hands a change to the disk, if there is one. The state must be locked, so that changes come in their order.

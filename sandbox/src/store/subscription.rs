@@ -17,7 +17,7 @@ pub(crate) struct Subscription {
 /// Changes in order.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<Arc<Change>>,
     /// Every change up to this resource version has been delivered.
     pub(crate) version: u64,
 }
@@ -72,13 +72,18 @@ impl Subscription {
     fn rest(&mut self) -> Option<Batch> {
         let left = self.changed.borrow().clone()?;
         let later = left.iter().filter(|change| change.version > self.position);
-        let changes: Vec<Change> = later.take(BATCH).cloned().collect();
+        let changes: Vec<Arc<Change>> = later.take(BATCH).cloned().collect();
         let version = changes.last()?.version;
         self.position = version;
         Some(Batch { changes, version })
     }
 
-    /// Whether there may be changes since the last call of [`take`](Self::take).
+    /// Takes the changes so far as seen, without a look at them.
+    pub(crate) fn mark_seen(&mut self) {
+        self.changed.mark_unchanged();
+    }
+
+    /// Whether there may be changes since the last call of [`take`](Self::take) or [`mark_seen`](Self::mark_seen).
     pub(crate) fn has_changed(&self) -> bool {
         // An error says that the kind is no longer served.
         self.changed.has_changed().unwrap_or(true)

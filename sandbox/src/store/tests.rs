@@ -85,7 +85,7 @@ proptest! {
                 }
                 for change in batch.changes {
                     let name = change.key.as_str().to_owned();
-                    match change.after.and_then(|object| object.value().get("value")?.as_i64()) {
+                    match change.after.as_ref().and_then(|object| object.value().get("value")?.as_i64()) {
                         Some(value) => replayed.insert(name, value),
                         None => replayed.remove(&name),
                     };

@@ -146,9 +146,23 @@ async fn the_program_serves_until_it_is_told_to_stop() {
         (200, &"default".into())
     );
 
+    let request = get("/api/v1/namespaces/none", Some(&token));
+    assert_eq!(answer(addr, &client, request).await.0, 404);
+
     assert!(running.stop());
     let lines = fs::read_to_string(&audit).unwrap();
-    let event: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    let mut events = lines
+        .lines()
+        .rev()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let failed: Value = events.next().unwrap();
+    assert_eq!(failed["responseStatus"]["reason"], "NotFound");
+    assert_eq!(failed["responseStatus"]["details"]["name"], "none");
+    let event: Value = events.next().unwrap();
+    assert_eq!(
+        event["annotations"]["authorization.k8s.io/decision"],
+        "allow"
+    );
     assert_eq!(event["requestURI"], path);
     assert_eq!(event["objectRef"]["resource"], "namespaces");
     assert_eq!(event["user"]["groups"][0], "system:masters");

@@ -2,6 +2,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{DeleteOptions, Propagation, Target, WriteOptions};
 use crate::authentication::User;
+use crate::record::Audit;
 
 /// What a request does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) name: &'a str,
     pub(crate) user: &'a User,
     pub(crate) dry_run: bool,
+    pub(crate) audit: &'a Audit,
     /// The options of the operation, as an object.
     pub(crate) options: Value,
 }
@@ -64,6 +66,7 @@ impl<'a> Attributes<'a> {
             name,
             user: &options.user,
             dry_run: options.dry_run,
+            audit: &options.audit,
             options: Value::Object(shown),
         }
     }
@@ -81,6 +84,7 @@ impl<'a> Attributes<'a> {
             name,
             user: &options.user,
             dry_run: options.dry_run,
+            audit: &options.audit,
             options: deletion(options),
         }
     }

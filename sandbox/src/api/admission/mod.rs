@@ -17,9 +17,10 @@
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
 //! | `resources.rs` | | what Pods and containers ask for |
 //!
-//! `attributes.rs` describes a request to webhooks and policies, `rules.rs` says which of them match it, `round.rs` which of them see a change of others, `expressions/` evaluates their expressions.
+//! `configurations.rs` holds the webhooks and policies, `attributes.rs` describes a request to them, `rules.rs` says which of them match it, `round.rs` which of them see a change of others, `expressions/` evaluates their expressions.
 
 mod attributes;
+mod configurations;
 mod expressions;
 mod limit_range;
 mod policies;
@@ -48,9 +49,10 @@ use crate::builtin;
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
-use crate::registry::{GroupResource, ServedKind};
+use crate::registry::ServedKind;
 
 pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use configurations::Configurations;
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
@@ -127,37 +129,21 @@ pub(super) fn check(
         _ => Ok(()),
     }
 }
-/// The kinds of configurations by which others admit requests.
-const MUTATING: [&str; 2] = [
-    "mutatingadmissionpolicybindings",
-    "mutatingwebhookconfigurations",
-];
-const VALIDATING: [&str; 2] = [
-    "validatingadmissionpolicybindings",
-    "validatingwebhookconfigurations",
-];
-
-fn has_any(core: &Core, plurals: &[&str]) -> bool {
-    plurals.iter().any(|plural| {
-        let resource = GroupResource::new("admissionregistration.k8s.io", *plural);
-        let listed = core.store.list(&resource, None, None, None);
-        matches!(listed, Some(Ok(listed)) if !listed.entries.is_empty())
-    })
-}
 
 /// Whether others admit requests at all.
 pub(super) fn is_on(core: &Core) -> bool {
-    has_any(core, &MUTATING) || has_any(core, &VALIDATING)
+    let all = core.configurations.load(&core.store);
+    all.mutates() || all.validates()
 }
 
 /// Whether others may change objects. If not, there is no need to call [`mutate`].
 pub(super) fn mutates(core: &Core) -> bool {
-    has_any(core, &MUTATING)
+    core.configurations.load(&core.store).mutates()
 }
 
 /// Whether others may refuse requests. If not, there is no need to call [`validate`].
 pub(super) fn validates(core: &Core) -> bool {
-    has_any(core, &VALIDATING)
+    core.configurations.load(&core.store).validates()
 }
 
 /// Asks those who may change the object of a request. Returns the changed object. A request to delete has no object. `in_tree` is what the
@@ -253,12 +239,13 @@ async fn equivalent(
 /// A changed object as the server takes it over: in the version of the request, without unknown fields, with defaults.
 ///
 /// # Errors
-/// 500 if its fields have wrong types.
+/// 500 if its fields have wrong types, or if some are unknown and `validation` is strict.
 async fn received(
     core: &Core,
     attributes: &Attributes<'_>,
     kind: &Arc<ServedKind>,
     object: Value,
+    validation: FieldValidation,
 ) -> Result<Value, ApiError> {
     if attributes::own_kind(attributes.subresource).is_some() {
         return Ok(object);
@@ -267,7 +254,7 @@ async fn received(
     let seen = Target::new(kind, target.namespace.as_deref());
     let mut object = object;
     let options = WriteOptions {
-        validation: FieldValidation::Ignore,
+        validation,
         ..WriteOptions::default()
     };
     decode(&seen, &mut object, &options).map_err(|wrong| ApiError::internal(wrong.text))?;

@@ -15,6 +15,11 @@ pub(super) struct Round {
 }
 
 impl Round {
+    /// The number of the round.
+    pub(super) fn number(&self) -> u8 {
+        self.is_second.into()
+    }
+
     /// Whether this one is to be asked. One that was not asked in the first round is not asked in the second.
     pub(super) fn wants(&self, id: &str) -> bool {
         !self.is_second || self.again.contains(id)

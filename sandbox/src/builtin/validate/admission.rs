@@ -335,6 +335,9 @@ pub(super) fn policy(object: &Value, mutating: bool, found: &mut Vec<FieldError>
                 "",
             ));
         }
+        if mutating {
+            mutated_operations(constraints, "spec.matchConstraints", found);
+        }
     }
     let mut with_authorizer = declarations.clone().with_authorizer();
     conditions(spec, "spec", &with_authorizer, found);
@@ -544,9 +547,28 @@ pub(super) fn policy_binding(object: &Value, mutating: bool, found: &mut Vec<Fie
     let resources = at(spec, "/matchResources");
     if !resources.is_null() {
         match_resources(resources, "spec.matchResources", found);
+        if mutating {
+            mutated_operations(resources, "spec.matchResources", found);
+        }
     }
     if !mutating {
         actions(spec, found);
+    }
+}
+
+/// A deletion has nothing to mutate.
+fn mutated_operations(resources: &Value, field: &str, found: &mut Vec<FieldError>) {
+    let field = format!("{field}.resourceRules.operations");
+    for rule in list(resources, "/resourceRules") {
+        for operation in list(rule, "/operations") {
+            let operation = operation.as_str().unwrap_or_default();
+            supported(
+                operation,
+                &field,
+                &["*", "CONNECT", "CREATE", "UPDATE"],
+                found,
+            );
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Expression {
 }
 
 /// What an expression must return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Returns {
     Bool,
     Text,

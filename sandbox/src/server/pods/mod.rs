@@ -37,6 +37,7 @@ use crate::api::{self, Target};
 use crate::authentication::User;
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::record::Audit;
 use crate::registry::ServedKind;
 
 /// Whether a request is for one of these subresources.
@@ -60,7 +61,7 @@ pub(super) async fn handle(
     core: &Arc<Core>,
     target: Target,
     route: ResourceRoute,
-    user: &User,
+    (user, audit): (&User, &Audit),
     query: Query,
     upgrade: Option<Upgrade>,
 ) -> Result<Response<Body>, ApiError> {
@@ -74,7 +75,7 @@ pub(super) async fn handle(
         "log" => Vec::new(),
         _ => {
             let options = connection_options(&subresource, &query);
-            api::connect(core, &target, &subresource, &name, user, options).await?
+            api::connect(core, &target, &subresource, &name, (user, audit), options).await?
         }
     };
     let request = PodRequest {

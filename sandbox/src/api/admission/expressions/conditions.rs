@@ -12,7 +12,7 @@ const BUDGET: u64 = 2_500_000;
 /// The text of the error if an expression fails and the failure policy is not to ignore it.
 pub(in crate::api::admission) fn conditions_hold(
     spec: &Value,
-    scope: &mut Scope,
+    scope: &mut Scope<'_>,
 ) -> Result<bool, String> {
     let conditions = spec["matchConditions"].as_array().into_iter().flatten();
     let mut budget = BUDGET;

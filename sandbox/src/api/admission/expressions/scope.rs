@@ -1,15 +1,15 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::compiled::Expressions;
 use super::decider::{decider, of_request};
 use crate::api::admission::attributes::Attributes;
 use crate::api::admission::webhooks::request;
 use crate::core::Core;
 use crate::registry::ServedKind;
-use crate::schema::{CelValue, Declarations, Expression, Returns, authorizer, qualified, to_cel};
+use crate::schema::{CelValue, Expression, Returns, authorizer, to_cel};
 
 /// What the expressions of a policy may cost together for one request.
 pub(in crate::api::admission) const BUDGET: u64 = 10_000_000;
@@ -34,25 +34,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The variables that expressions about a request may use.
+/// The variables that expressions about a request may use, with their values.
 #[derive(Clone)]
-pub(in crate::api::admission) struct Scope {
-    declarations: Declarations,
+pub(in crate::api::admission) struct Scope<'a> {
+    expressions: &'a Expressions,
     values: Vec<(&'static str, CelValue)>,
-    /// The variables that the policy defines, in their order.
-    variables: Vec<Variable>,
+    /// The request as the expressions after the match conditions see it.
+    matched: CelValue,
+    /// The values of the variables that the policy defines. A variable is evaluated when an expression uses it.
+    defined: Vec<Option<Result<CelValue, String>>>,
 }
 
-/// A variable that a policy defines. It is evaluated when an expression uses it.
-#[derive(Clone)]
-struct Variable {
-    name: String,
-    qualified: String,
-    expression: Result<Arc<Expression>, String>,
-    value: Option<Result<CelValue, String>>,
-}
-
-impl Scope {
+impl<'a> Scope<'a> {
     /// The variables of every expression. `kind` is the kind in which the object is seen.
     pub(in crate::api::admission) fn new(
         core: &Core,
@@ -60,50 +53,47 @@ impl Scope {
         kind: &ServedKind,
         object: Option<&Value>,
         old: Option<&Value>,
+        expressions: &'a Expressions,
     ) -> Self {
         let seen = |object: Option<&Value>| object.map_or(CelValue::Null, to_cel);
         let decider = decider(core, attributes.user);
         let [authorizer, of_resource] = authorizer(&decider, of_request(attributes));
+        let mut request = request(core, attributes, kind);
+        let matched = to_cel(&request);
+        // Match conditions see the resource of the request also if the rule is about another version.
+        request["resource"] = request["requestResource"].clone();
         Self {
-            declarations: Declarations::of_request().with_authorizer(),
+            expressions,
+            matched,
             values: vec![
                 ("object", seen(object)),
                 ("oldObject", seen(old)),
-                ("request", to_cel(&request(core, attributes, kind))),
+                ("request", to_cel(&request)),
                 ("namespaceObject", CelValue::Null),
                 ("authorizer", authorizer),
                 ("authorizer.requestResource", of_resource),
             ],
-            variables: Vec::new(),
+            defined: vec![None; expressions.variables.len()],
         }
     }
 
-    /// Adds the variables of a policy.
-    pub(in crate::api::admission) fn with_policy(
+    /// Adds what the expressions of a policy see.
+    pub(in crate::api::admission) fn with_params(
         mut self,
-        policy: &Value,
         params: Option<&Value>,
         namespace: &Value,
     ) -> Self {
-        let spec = &policy["spec"];
         self.set("namespaceObject", to_cel(namespace));
-        if !spec["paramKind"].is_null() {
+        if self.expressions.has_params {
             self.set("params", params.map_or(CelValue::Null, to_cel));
-            self.declarations = self.declarations.with_params();
         }
-        self.declarations = self.declarations.with_variables();
-        for variable in spec["variables"].as_array().into_iter().flatten() {
-            let text = |field: &str| variable[field].as_str().unwrap_or_default();
-            let (name, source) = (text("name"), text("expression"));
-            let compiled = Expression::compile(source, &self.declarations, Returns::Anything);
-            self.declarations.define(name, compiled.as_ref().ok());
-            self.variables.push(Variable {
-                name: name.into(),
-                qualified: qualified(name),
-                expression: compiled.map(Into::into),
-                value: None,
-            });
-        }
+        self
+    }
+
+    /// What the expressions after the match conditions see.
+    pub(in crate::api::admission) fn as_matched(mut self) -> Self {
+        let request = std::mem::replace(&mut self.matched, CelValue::Null);
+        self.set("request", request);
         self
     }
 
@@ -122,7 +112,7 @@ impl Scope {
         returns: Returns,
         budget: &mut u64,
     ) -> Result<CelValue, Failure> {
-        let compiled = Expression::compile(source, &self.declarations, returns);
+        let compiled = self.expressions.get(source, returns);
         let expression =
             compiled.map_err(|why| Failure::Failed(format!("compilation error: {why}")))?;
         self.compute(&expression, budget)?;
@@ -135,10 +125,11 @@ impl Scope {
 
     /// Evaluates the variables that an expression uses.
     fn compute(&mut self, expression: &Expression, budget: &mut u64) -> Result<(), Failure> {
-        let mut needed = vec![false; self.variables.len()];
-        for (index, variable) in self.variables.iter().enumerate().rev() {
+        let variables = &self.expressions.variables;
+        let mut needed = vec![false; variables.len()];
+        for (index, variable) in variables.iter().enumerate().rev() {
             // A variable may use those before it.
-            let later = self.variables.iter().zip(&needed).skip(index + 1);
+            let later = variables.iter().zip(&needed).skip(index + 1);
             let mut users = later.filter_map(|(other, needed)| match &other.expression {
                 Ok(other) if *needed => Some(&**other),
                 _ => None,
@@ -146,9 +137,8 @@ impl Scope {
             needed[index] =
                 expression.uses(&variable.name) || users.any(|other| other.uses(&variable.name));
         }
-        for (index, needed) in needed.into_iter().enumerate() {
-            let variable = &self.variables[index];
-            if !needed || variable.value.is_some() {
+        for (index, (variable, needed)) in variables.iter().zip(needed).enumerate() {
+            if !needed || self.defined[index].is_some() {
                 continue;
             }
             let name = &variable.name;
@@ -164,26 +154,23 @@ impl Scope {
                     })
                 }
             };
-            self.variables[index].value = Some(value);
+            self.defined[index] = Some(value);
         }
         Ok(())
     }
 
     fn all(&self) -> impl Iterator<Item = (&str, Result<CelValue, String>)> {
-        let known = |variable: &Variable| match &variable.value {
-            Some(Ok(value)) => value.clone(),
-            _ => CelValue::Null,
-        };
+        let defined = self.expressions.variables.iter().zip(&self.defined);
         // Expressions may also ask whether there is a variable, or take all of them.
-        let whole: HashMap<String, CelValue> = self
-            .variables
-            .iter()
-            .map(|variable| (variable.name.clone(), known(variable)))
+        let whole: HashMap<String, CelValue> = defined
+            .clone()
+            .map(|(variable, value)| match value {
+                Some(Ok(value)) => (variable.name.clone(), value.clone()),
+                _ => (variable.name.clone(), CelValue::Null),
+            })
             .collect();
-        let variables = self.variables.iter().filter_map(|variable| {
-            let value = variable.value.clone()?;
-            Some((variable.qualified.as_str(), value))
-        });
+        let variables = defined
+            .filter_map(|(variable, value)| Some((variable.qualified.as_str(), value.clone()?)));
         let values = self.values.iter();
         values
             .map(|(name, value)| (*name, Ok(value.clone())))

@@ -13,28 +13,46 @@ pub(super) struct Denial {
     pub(super) reason: String,
 }
 
-/// Evaluates the validations of a policy. Returns the denials.
-pub(super) fn decide(policy: &Value, scope: &mut Scope) -> Vec<Denial> {
+/// What a policy says of a request.
+#[derive(Default)]
+pub(super) struct Decision {
+    /// The denials, each with the index of its validation.
+    pub(super) denials: Vec<(usize, Denial)>,
+    /// The annotations for the audit log.
+    pub(super) annotations: Vec<(String, String)>,
+    /// Why annotations could not be evaluated.
+    pub(super) failed_annotations: Vec<String>,
+}
+
+/// Evaluates the validations and the audit annotations of a policy.
+pub(super) fn decide(policy: &Value, mut scope: Scope<'_>) -> Decision {
     let spec = &policy["spec"];
-    let of_error = |message: String| match spec["failurePolicy"] == "Ignore" {
-        true => None,
-        false => Some(Denial {
+    let fails = spec["failurePolicy"] != "Ignore";
+    let of_error = |message: String| {
+        fails.then_some(Denial {
             message,
             reason: String::new(),
-        }),
+        })
     };
-    match conditions_hold(spec, scope) {
+    let only = |message: String| Decision {
+        denials: of_error(message)
+            .map(|denial| (0, denial))
+            .into_iter()
+            .collect(),
+        ..Decision::default()
+    };
+    match conditions_hold(spec, &mut scope) {
         Ok(true) => {}
-        Ok(false) => return Vec::new(),
-        Err(why) => return of_error(why).into_iter().collect(),
+        Ok(false) => return Decision::default(),
+        Err(why) => return only(why),
     }
+    let scope = &mut scope.as_matched();
     let mut budget = BUDGET;
     let validations = spec["validations"].as_array();
     let validations = validations.map_or(&[][..], Vec::as_slice);
     let results = all(scope, validations, "expression", Returns::Bool, &mut budget);
     let Some(results) = results else {
-        let why = Failure::OutOfBudget.to_string();
-        return of_error(why).into_iter().collect();
+        return only(Failure::OutOfBudget.to_string());
     };
     let messages = all(
         scope,
@@ -43,7 +61,7 @@ pub(super) fn decide(policy: &Value, scope: &mut Scope) -> Vec<Denial> {
         Returns::Text,
         &mut budget,
     );
-    let mut denials = Vec::new();
+    let mut decision = Decision::default();
     for (index, (validation, result)) in validations.iter().zip(results).enumerate() {
         let text = |field: &str| validation[field].as_str().unwrap_or_default();
         let denial = match (result, &messages) {
@@ -58,7 +76,9 @@ pub(super) fn decide(policy: &Value, scope: &mut Scope) -> Vec<Denial> {
                 reason: text("reason").into(),
             }),
         };
-        denials.extend(denial);
+        decision
+            .denials
+            .extend(denial.map(|denial| (index, denial)));
     }
     let annotations = spec["auditAnnotations"].as_array();
     let annotations = annotations.map_or(&[][..], Vec::as_slice);
@@ -70,18 +90,25 @@ pub(super) fn decide(policy: &Value, scope: &mut Scope) -> Vec<Denial> {
         &mut BUDGET.clone(),
     );
     let Some(values) = values else {
-        let why = Failure::OutOfBudget.to_string();
-        return of_error(why).into_iter().collect();
+        return only(Failure::OutOfBudget.to_string());
     };
-    for failed in values.into_iter().flatten().filter_map(Result::err) {
-        denials.extend(of_error(failed.to_string()));
+    for (annotation, value) in annotations.iter().zip(values) {
+        match value {
+            Some(Ok(CelValue::String(value))) if !value.trim().is_empty() => {
+                let key = annotation["key"].as_str().unwrap_or_default();
+                let value = value.trim();
+                decision.annotations.push((key.into(), value.into()));
+            }
+            Some(Err(why)) if fails => decision.failed_annotations.push(why.to_string()),
+            _ => {}
+        }
     }
-    denials
+    decision
 }
 
 /// Evaluates one field of each of these objects, if it is there. Returns `None` if that costs too much.
 fn all(
-    scope: &mut Scope,
+    scope: &mut Scope<'_>,
     of: &[Value],
     field: &str,
     returns: Returns,

@@ -9,8 +9,10 @@
 //! | `policy.rs` | which policies and bindings match a request |
 //! | `params.rs` | the objects that a binding gives a policy as parameters |
 //! | `decide.rs` | evaluates a validating policy |
+//! | `audit.rs` | what validating policies write into the audit log |
 //! | `patch.rs` | changes an object by one mutation |
 
+mod audit;
 mod decide;
 mod mutate;
 mod params;

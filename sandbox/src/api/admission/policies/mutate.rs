@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::policy::{self, bound_to, namespace};
 use super::{params, patch};
+use crate::api::FieldValidation;
 use crate::api::admission::attributes::Attributes;
+use crate::api::admission::configurations::Configuration;
 use crate::api::admission::expressions::{Scope, conditions_hold};
 use crate::api::admission::round::Round;
 use crate::api::admission::{equivalent, received, rules};
@@ -15,7 +17,7 @@ use crate::registry::ServedKind;
 
 /// A policy that a binding puts into force for a request, with one set of parameters.
 struct Invocation {
-    policy: Arc<Value>,
+    policy: Arc<Configuration>,
     binding: Arc<Value>,
     kind: Arc<ServedKind>,
     params: Option<Value>,
@@ -26,7 +28,7 @@ impl Invocation {
     fn id(&self) -> String {
         let params = self.params.as_ref();
         let text = |field| params.map_or("", |params| meta::text(params, field));
-        let (policy, binding) = (meta::name(&self.policy), meta::name(&self.binding));
+        let (policy, binding) = (meta::name(&self.policy.object), meta::name(&self.binding));
         [policy, binding, text("namespace"), text("name")].join("/")
     }
 }
@@ -108,15 +110,15 @@ pub(in crate::api::admission) async fn mutate(
             kind,
             params,
         } = &invocation;
+        let expressions = policy.expressions();
+        let policy = &policy.object;
         let spec = &policy["spec"];
         let seen_old = equivalent(core, attributes, kind, old).await?;
         let namespace = namespace(core, attributes)?;
         let scope = |object: &Value| {
-            Scope::new(core, attributes, kind, Some(object), seen_old.as_ref()).with_policy(
-                policy,
-                params.as_ref(),
-                &namespace,
-            )
+            let old = seen_old.as_ref();
+            Scope::new(core, attributes, kind, Some(object), old, expressions)
+                .with_params(params.as_ref(), &namespace)
         };
         let seen = equivalent(core, attributes, kind, Some(object)).await?;
         let mut seen = seen.unwrap_or_default();
@@ -134,9 +136,14 @@ pub(in crate::api::admission) async fn mutate(
         }
         let before = object.clone();
         for mutation in spec["mutations"].as_array().into_iter().flatten() {
-            match patch::patched(kind, &seen, mutation, &mut scope(&seen)) {
+            // A configuration to apply has been checked with the schema.
+            let validation = match mutation["patchType"] == "JSONPatch" && !kind.is_custom() {
+                true => FieldValidation::Strict,
+                false => FieldValidation::Ignore,
+            };
+            match patch::patched(kind, &seen, mutation, &mut scope(&seen).as_matched()) {
                 Ok(patched) => {
-                    *object = received(core, attributes, kind, patched).await?;
+                    *object = received(core, attributes, kind, patched, validation).await?;
                     let next = equivalent(core, attributes, kind, Some(object)).await?;
                     seen = next.unwrap_or_default();
                 }
@@ -162,10 +169,11 @@ async fn invocations(
     old: Option<&Value>,
     refused: &mut Refused,
 ) -> Vec<Invocation> {
-    let bindings = policy::all(core, "mutatingadmissionpolicybindings");
+    let all = core.configurations.load(&core.store);
     let mut found = Vec::new();
-    for of in policy::all(core, "mutatingadmissionpolicies") {
-        let bindings = bound_to(&bindings, meta::name(&of));
+    for configuration in &all.mutating_policies.policies {
+        let of = &configuration.object;
+        let bindings = bound_to(&all.mutating_policies.bindings, meta::name(of));
         if bindings.is_empty() {
             continue;
         }
@@ -175,7 +183,7 @@ async fn invocations(
             Ok(None) => continue,
             Err(error) => {
                 let why = format!("failed to configure policy: {error}");
-                refused.add(&of, None, "", &why);
+                refused.add(of, None, "", &why);
                 continue;
             }
         };
@@ -183,19 +191,19 @@ async fn invocations(
             let own = &binding["spec"]["matchResources"];
             let params = match policy::matched(core, attributes, own, Some(object), old) {
                 Ok(None) => continue,
-                Ok(Some(_)) => params::collect(core, attributes, &of, binding).await,
+                Ok(Some(_)) => params::collect(core, attributes, of, binding).await,
                 Err(error) => Err(error.message),
             };
             match params {
                 Ok(params) => found.extend(params.into_iter().map(|params| Invocation {
-                    policy: of.clone(),
+                    policy: configuration.clone(),
                     binding: binding.clone(),
                     kind: kind.clone(),
                     params,
                 })),
                 Err(why) => {
                     let why = format!("failed to configure binding: {why}");
-                    refused.add(&of, Some(binding), "", &why);
+                    refused.add(of, Some(binding), "", &why);
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn patched(
     kind: &ServedKind,
     object: &Value,
     mutation: &Value,
-    scope: &mut Scope,
+    scope: &mut Scope<'_>,
 ) -> Result<Value, String> {
     let applies = mutation["patchType"] == "ApplyConfiguration";
     let (body, returns) = match applies {

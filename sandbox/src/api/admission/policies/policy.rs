@@ -3,24 +3,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::admission::attributes::Attributes;
+use crate::api::admission::configurations::Configuration;
 use crate::api::admission::rules;
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
-use crate::registry::{GroupResource, ServedKind};
-
-/// The objects of a kind of configuration, in the order of their names.
-pub(super) fn all(core: &Core, plural: &str) -> Vec<Arc<Value>> {
-    let resource = GroupResource::new("admissionregistration.k8s.io", plural);
-    match core.store.list(&resource, None, None, None) {
-        Some(Ok(listed)) => listed
-            .entries
-            .into_iter()
-            .map(|entry| entry.object)
-            .collect(),
-        _ => Vec::new(),
-    }
-}
+use crate::registry::ServedKind;
 
 /// The kind in which a policy or a binding gets the object, if these constraints match the request.
 ///
@@ -53,8 +41,11 @@ pub(super) fn matched(
 }
 
 /// The bindings of a policy.
-pub(super) fn bound_to<'a>(bindings: &'a [Arc<Value>], policy: &str) -> Vec<&'a Arc<Value>> {
-    let bindings = bindings.iter();
+pub(super) fn bound_to<'a>(
+    bindings: &'a [Arc<Configuration>],
+    policy: &str,
+) -> Vec<&'a Arc<Value>> {
+    let bindings = bindings.iter().map(|binding| &binding.object);
     bindings
         .filter(|binding| binding["spec"]["policyName"] == policy)
         .collect()

@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use crate::Sandbox;
-use crate::api::{self, Handle, Target, WriteOptions, Written};
+use crate::api::{self, DeleteOptions, Handle, Target, WriteOptions, Written};
 use crate::error::ApiError;
+use crate::record::Audit;
 use crate::registry::GroupResource;
 
 struct World {
@@ -61,10 +62,20 @@ impl World {
     }
 
     async fn create(&self, name: &str, data: Value) -> Result<Written, ApiError> {
+        self.create_audited(name, data, &Audit::default()).await
+    }
+
+    async fn create_audited(
+        &self,
+        name: &str,
+        data: Value,
+        audit: &Audit,
+    ) -> Result<Written, ApiError> {
         let registry = self.sandbox.core().registry();
         let target = Target::new(registry.storage("", "configmaps").unwrap(), Some("default"));
         let options = WriteOptions {
             admitted: true,
+            audit: audit.clone(),
             ..WriteOptions::default()
         };
         let object = json!({"metadata": {"name": name}, "data": data});
@@ -115,6 +126,137 @@ async fn a_policy_denies_with_its_message_and_reason() {
         );
     }
     world.create("four", json!({"a": "1"})).await.unwrap();
+}
+
+/// The resource of a kind of policies or bindings.
+fn resource(plural: &str) -> GroupResource {
+    GroupResource::new("admissionregistration.k8s.io", plural)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_policy_counts_for_the_next_request() {
+    let world = World::new();
+    let denies = |name: &'static str| async {
+        let created = world.create(name, json!({})).await;
+        created.is_err()
+    };
+    let before = world.sandbox.core().store.save();
+    assert!(!denies("a").await);
+    let rules = json!({"validations": [{"expression": "false"}]});
+    world.policy(&rules, &json!({}));
+    assert!(denies("b").await);
+    let policies = resource("validatingadmissionpolicies");
+    for (expression, denied) in [("true", false), ("1 == 2", true)] {
+        let changed = world.handle.update(&policies, None, "rules", "", |policy| {
+            policy["spec"]["validations"][0]["expression"] = expression.into();
+        });
+        changed.unwrap();
+        let name = if denied { "c" } else { "d" };
+        assert_eq!(denies(name).await, denied, "{expression}");
+    }
+    let bindings = resource("validatingadmissionpolicybindings");
+    let now = DeleteOptions::default();
+    world.handle.delete(&bindings, None, "all", &now).unwrap();
+    assert!(!denies("e").await);
+    let bound = json!({"policyName": "rules", "validationActions": ["Deny"]});
+    world.put("validatingadmissionpolicybindings", "all", &bound);
+    assert!(denies("f").await);
+    world.sandbox.core().store.restore(&before);
+    assert!(!denies("f").await, "the restored state has no policy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn configurations_are_read_and_compiled_again_only_after_a_change() {
+    let world = World::new();
+    let core = world.sandbox.core();
+    let load = || core.configurations.load(&core.store);
+    world.policy(
+        &json!({"validations": [{"expression": "true"}]}),
+        &json!({}),
+    );
+    let first = load();
+    world.create("a", json!({})).await.unwrap();
+    assert!(std::sync::Arc::ptr_eq(&first, &load()));
+    let bound = json!({"policyName": "rules", "validationActions": ["Warn"]});
+    world.put("validatingadmissionpolicybindings", "more", &bound);
+    assert!(!std::sync::Arc::ptr_eq(&first, &load()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_log_gets_failed_validations_and_the_annotations_of_a_policy() {
+    let world = World::new();
+    world.policy(
+        &json!({
+            "validations": [{"expression": "true"}, {"expression": "false", "message": "a < b"}],
+            "auditAnnotations": [
+                {"key": "size", "valueExpression": "' ' + string(size(object.data))"},
+                {"key": "none", "valueExpression": "null"},
+                {"key": "blank", "valueExpression": "' '"},
+            ],
+        }),
+        &json!({"validationActions": ["Audit"]}),
+    );
+    let audit = Audit::new(true);
+    let created = world.create_audited("a", json!({"a": "1"}), &audit).await;
+    created.unwrap();
+    let failure = r#"[{"message":"a \u003c b","policy":"rules","binding":"all","expressionIndex":1,"validationActions":["Audit"]}]"#;
+    let notes = json!(audit.notes().annotations);
+    assert_eq!(
+        notes,
+        json!({"rules/size": "1", "validation.policy.admission.k8s.io/validation_failure": failure})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_audit_annotation_that_fails_denies_the_request_whatever_the_binding_says() {
+    for (policy, denied) in [("Fail", true), ("Ignore", false)] {
+        let world = World::new();
+        let failing = json!({
+            "failurePolicy": policy,
+            "auditAnnotations": [{"key": "size", "valueExpression": "string(object.none)"}],
+        });
+        world.policy(&failing, &json!({"validationActions": ["Audit"]}));
+        let created = world.create("a", json!({})).await;
+        assert_eq!(created.is_err(), denied, "{policy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn match_conditions_see_the_resource_of_the_request_and_validations_that_of_the_rule() {
+    let world = World::new();
+    let registry = world.sandbox.core().registry();
+    let kind = registry.storage("autoscaling", "horizontalpodautoscalers");
+    let target = Target::new(kind.unwrap(), Some("default"));
+    let own = target.kind.version.clone();
+    let other = if own == "v1" { "v2" } else { "v1" };
+    let rules = json!([{"operations": ["CREATE"], "apiGroups": ["autoscaling"], "apiVersions": [other], "resources": ["horizontalpodautoscalers"]}]);
+    world.policy(
+        &json!({
+            "matchConstraints": {"resourceRules": rules},
+            "matchConditions": [{"name": "own", "expression": format!("request.resource.version == '{own}'")}],
+            "validations": [{"expression": "false", "messageExpression": "request.resource.version"}],
+        }),
+        &json!({}),
+    );
+    let object = json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}}});
+    let options = WriteOptions {
+        admitted: true,
+        ..WriteOptions::default()
+    };
+    let created = api::create(world.sandbox.core(), &target, object, &options, false);
+    let error = created.await.unwrap_err();
+    assert!(error.message.ends_with(&format!(": {other}")), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_json_patch_that_sets_an_unknown_field_fails_the_request() {
+    let world = World::new();
+    let unknown = patch("[JSONPatch{op: 'add', path: '/other', value: 1}]");
+    let ignored = json!({"mutations": unknown, "failurePolicy": "Ignore"});
+    world.mutation("rules", &ignored);
+    let error = world.create("one", json!({"a": "1"})).await.unwrap_err();
+    let message = "Internal error occurred: strict decoding error: unknown field \"other\"";
+    assert_eq!((error.code, error.message.as_str()), (500, message));
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,6 +457,14 @@ async fn an_expression_with_a_wrong_type_is_refused() {
             "mutatingadmissionpolicies",
             json!({"mutations": apply("Object.spec{}"), "reinvocationPolicy": "Never"}),
             "must evaluate to Object but got Object.spec",
+        ),
+        (
+            "mutatingadmissionpolicies",
+            json!({
+                "matchConstraints": {"resourceRules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]},
+                "mutations": apply("Object{}"), "reinvocationPolicy": "Never",
+            }),
+            "spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": supported values: \"*\", \"CONNECT\", \"CREATE\", \"UPDATE\"",
         ),
         (
             "mutatingadmissionpolicies",

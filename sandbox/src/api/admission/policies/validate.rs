@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::audit;
 use super::decide::{Denial, decide};
 use super::params;
 use super::policy::{self, bound_to, namespace};
@@ -21,11 +22,12 @@ pub(in crate::api::admission) async fn validate(
     old: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let bindings = policy::all(core, "validatingadmissionpolicybindings");
+    let all = core.configurations.load(&core.store);
     let mut denied = Vec::new();
-    for of in policy::all(core, "validatingadmissionpolicies") {
-        let name = meta::name(&of);
-        let bindings = bound_to(&bindings, name);
+    for configuration in &all.validating_policies.policies {
+        let of = &configuration.object;
+        let name = meta::name(of);
+        let bindings = bound_to(&all.validating_policies.bindings, name);
         // A policy without a binding has no effect.
         if bindings.is_empty() {
             continue;
@@ -45,12 +47,13 @@ pub(in crate::api::admission) async fn validate(
         };
         let seen = equivalent(core, attributes, &kind, object).await?;
         let seen_old = equivalent(core, attributes, &kind, old).await?;
+        let mut annotations = audit::Annotations::default();
         for binding in bindings {
             let bound = meta::name(binding);
             let own = &binding["spec"]["matchResources"];
             let found = match policy::matched(core, attributes, own, object, old) {
                 Ok(None) => continue,
-                Ok(Some(_)) => params::collect(core, attributes, &of, binding).await,
+                Ok(Some(_)) => params::collect(core, attributes, of, binding).await,
                 Err(error) => Err(error.message),
             };
             let found = match found {
@@ -66,12 +69,12 @@ pub(in crate::api::admission) async fn validate(
             for parameters in found {
                 let (seen, seen_old) = (seen.as_ref(), seen_old.as_ref());
                 let namespace = namespace(core, attributes)?;
-                let mut scope = Scope::new(core, attributes, &kind, seen, seen_old).with_policy(
-                    &of,
-                    parameters.as_ref(),
-                    &namespace,
-                );
-                for Denial { message, reason } in decide(&of, &mut scope) {
+                let expressions = configuration.expressions();
+                let scope = Scope::new(core, attributes, &kind, seen, seen_old, expressions)
+                    .with_params(parameters.as_ref(), &namespace);
+                let decision = decide(of, scope);
+                for (index, denial) in decision.denials {
+                    let Denial { message, reason } = denial;
                     let actions = binding["spec"]["validationActions"].as_array();
                     for action in actions.into_iter().flatten() {
                         if action == "Deny" {
@@ -80,11 +83,19 @@ pub(in crate::api::admission) async fn validate(
                             warnings.push(format!(
                                 "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{bound}': {message}"
                             ));
+                        } else if action == "Audit" {
+                            audit::failure(attributes.audit, binding, index, &message);
                         }
                     }
                 }
+                // They deny whatever the binding says.
+                for why in decision.failed_annotations {
+                    denied.push(shown(name, Some(bound), why, ""));
+                }
+                annotations.extend(decision.annotations);
             }
         }
+        annotations.publish(attributes.audit, name);
     }
     match denied.into_iter().next() {
         None => Ok(()),

@@ -55,6 +55,10 @@ pub(super) async fn ask(
             )),
             Unusable::PatchType(kind) => failed(format!("unsupported patch type {kind:?}")),
         })?;
+    for (key, value) in &answer.annotations {
+        let key = format!("{name}/{key}");
+        attributes.audit.annotate(&key, || value.clone());
+    }
     match answer.allowed {
         true => Ok(answer),
         false => Err(Refusal::Denied(

@@ -3,17 +3,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::admission::attributes::Attributes;
+use crate::api::admission::configurations::Configuration;
 use crate::api::admission::expressions::{Scope, conditions_hold};
 use crate::api::admission::{equivalent, rules};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
-use crate::registry::{GroupResource, ServedKind};
+use crate::registry::ServedKind;
 
 /// One webhook of a configuration.
 #[derive(Clone)]
 pub(super) struct Hook {
-    configuration: Arc<Value>,
+    configuration: Arc<Configuration>,
     index: usize,
 }
 
@@ -24,15 +25,11 @@ pub(super) struct Invocation {
 }
 
 impl Hook {
-    /// The webhooks of all configurations of a kind, in the order in which they are asked.
-    pub(super) fn all(core: &Core, plural: &str) -> Vec<Self> {
-        let resource = GroupResource::new("admissionregistration.k8s.io", plural);
-        let Some(Ok(listed)) = core.store.list(&resource, None, None, None) else {
-            return Vec::new();
-        };
-        let configurations = listed.entries.into_iter().map(|entry| entry.object);
-        let hooks = configurations.flat_map(|configuration| {
-            let count = configuration["webhooks"].as_array().map_or(0, Vec::len);
+    /// The webhooks of these configurations, in the order in which they are asked.
+    pub(super) fn all(configurations: &[Arc<Configuration>]) -> Vec<Self> {
+        let hooks = configurations.iter().flat_map(|configuration| {
+            let webhooks = configuration.object["webhooks"].as_array();
+            let count = webhooks.map_or(0, Vec::len);
             (0..count).map(move |index| Self {
                 configuration: configuration.clone(),
                 index,
@@ -42,16 +39,21 @@ impl Hook {
     }
 
     pub(super) fn spec(&self) -> &Value {
-        &self.configuration["webhooks"][self.index]
+        &self.configuration.object["webhooks"][self.index]
     }
 
     pub(super) fn name(&self) -> &str {
         self.spec()["name"].as_str().unwrap_or_default()
     }
 
+    /// The name of the configuration.
+    pub(super) fn configuration(&self) -> &str {
+        meta::name(&self.configuration.object)
+    }
+
     /// What tells it from all others.
     pub(super) fn id(&self) -> String {
-        format!("{}/{}", meta::name(&self.configuration), self.name())
+        format!("{}/{}", self.configuration(), self.name())
     }
 
     /// Whether a failed call admits the request.
@@ -86,7 +88,14 @@ impl Hook {
         {
             let seen = equivalent(core, attributes, &kind, object).await?;
             let seen_old = equivalent(core, attributes, &kind, old).await?;
-            let mut scope = Scope::new(core, attributes, &kind, seen.as_ref(), seen_old.as_ref());
+            let mut scope = Scope::new(
+                core,
+                attributes,
+                &kind,
+                seen.as_ref(),
+                seen_old.as_ref(),
+                self.configuration.expressions(),
+            );
             let holds = conditions_hold(spec, &mut scope).map_err(|why| {
                 ApiError::forbidden(&attributes.target.resource(), attributes.name, &why)
             })?;

@@ -2,6 +2,7 @@ use serde_json::Value;
 
 use super::ask::{Refusal, ask};
 use super::hook::{Hook, Invocation};
+use crate::api::FieldValidation;
 use crate::api::admission::attributes::Attributes;
 use crate::api::admission::round::Round;
 use crate::api::admission::{equivalent, received};
@@ -22,7 +23,8 @@ pub(in crate::api::admission) async fn mutate(
     warnings: &mut Vec<String>,
 ) -> Result<bool, ApiError> {
     let mut any = false;
-    for hook in Hook::all(core, "mutatingwebhookconfigurations") {
+    let all = core.configurations.load(&core.store);
+    for (index, hook) in Hook::all(&all.mutating_webhooks).into_iter().enumerate() {
         let wanted = hook
             .invocation(core, attributes, object.as_ref(), old)
             .await?;
@@ -30,8 +32,12 @@ pub(in crate::api::admission) async fn mutate(
         if !round.wants(&hook.id()) {
             continue;
         }
-        let changed = apply(core, attributes, &invocation, object, old, warnings).await?;
-        if changed {
+        let place = format!("round_{}_index_{index}", round.number());
+        let applied = apply(core, attributes, &invocation, object, old, &place, warnings).await;
+        let mutated = *applied.as_ref().unwrap_or(&false);
+        let key = format!("mutation.webhook.admission.k8s.io/{place}");
+        attributes.audit.annotate(&key, || mutation(&hook, mutated));
+        if applied? {
             round.changed();
             any = true;
         }
@@ -41,13 +47,21 @@ pub(in crate::api::admission) async fn mutate(
     Ok(any)
 }
 
-/// Asks one webhook and applies its patch. Returns whether the object has changed.
+/// The audit annotation of a call, in the order of the fields of a real server.
+fn mutation(hook: &Hook, mutated: bool) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let (configuration, webhook) = (text(hook.configuration()), text(hook.name()));
+    format!(r#"{{"configuration":{configuration},"webhook":{webhook},"mutated":{mutated}}}"#)
+}
+
+/// Asks one webhook and applies its patch. Returns whether the object has changed. `place` tells the call from the others of the request.
 async fn apply(
     core: &Core,
     attributes: &Attributes<'_>,
     invocation: &Invocation,
     object: &mut Option<Value>,
     old: Option<&Value>,
+    place: &str,
     warnings: &mut Vec<String>,
 ) -> Result<bool, ApiError> {
     let Invocation { hook, kind } = invocation;
@@ -66,6 +80,8 @@ async fn apply(
         Ok(answer) => answer,
         Err(Refusal::Failed(error)) if hook.ignores_failures() => {
             tracing::warn!(webhook = hook.name(), %error, "a mutating webhook failed, and the request goes on");
+            let key = format!("failed-open.mutation.webhook.admission.k8s.io/{place}");
+            attributes.audit.annotate(&key, || hook.name().to_owned());
             return Ok(false);
         }
         Err(Refusal::Failed(error) | Refusal::Denied(error)) => return Err(error),
@@ -82,7 +98,7 @@ async fn apply(
     };
     let mut patched = seen.clone();
     json_patch(&mut patched, &patch).map_err(ApiError::internal)?;
-    let patched = received(core, attributes, kind, patched).await?;
+    let patched = received(core, attributes, kind, patched, FieldValidation::Ignore).await?;
     let changed = object.as_ref() != Some(&patched);
     *object = Some(patched);
     Ok(changed)

@@ -18,6 +18,8 @@ pub(super) struct Answer {
     /// The reason of a denial.
     pub(super) result: Value,
     pub(super) warnings: Vec<String>,
+    /// Annotations for the audit log.
+    pub(super) annotations: Vec<(String, String)>,
 }
 
 /// Why an answer cannot be used.
@@ -153,7 +155,15 @@ pub(super) fn read(
         patch: patch(response, is_v1, mutating)?,
         result: response["status"].clone(),
         warnings: strings(&response["warnings"]),
+        annotations: annotations(&response["auditAnnotations"]),
     })
+}
+
+fn annotations(given: &Value) -> Vec<(String, String)> {
+    let given = given.as_object().into_iter().flatten();
+    given
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 fn patch(response: &Value, is_v1: bool, mutating: bool) -> Result<Option<Value>, Unusable> {

@@ -13,6 +13,7 @@ use crate::Sandbox;
 use crate::api::update::Change;
 use crate::api::{self, DeleteOptions, Handle, Target, WriteOptions, Written};
 use crate::error::ApiError;
+use crate::record::Audit;
 use crate::registry::GroupResource;
 
 /// A sandbox, and the requests of the reviews that its webhook got.
@@ -165,6 +166,48 @@ async fn a_denial_is_the_answer() {
                 &world.target("", "configmaps").key("a")
             )
             .is_none()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_log_gets_what_webhooks_annotate_and_change() {
+    let world = World::new(Box::new(|seen| match seen["path"].as_str() {
+        Some("/nonsense") => json!({"allowed": "?", "patch": "?"}),
+        Some("/add") => {
+            let mut answer = patched(&json!([{"op": "add", "path": "/data/b", "value": "2"}]));
+            answer["auditAnnotations"] = json!({"why": "because", "not/a/key": "x"});
+            answer
+        }
+        _ => json!({"allowed": false, "auditAnnotations": {"denied": "yes"}}),
+    }));
+    let ignored = json!({"failurePolicy": "Ignore"});
+    let mutating = [hook("nonsense", &ignored), hook("add", &json!({}))];
+    world.mutating("changes", &mutating);
+    let validating = [hook("nonsense", &ignored), hook("deny", &json!({}))];
+    world.validating("rules", &validating);
+    let audit = Audit::new(true);
+    let options = WriteOptions {
+        audit: audit.clone(),
+        ..options()
+    };
+    let target = world.target("", "configmaps");
+    let created = api::create(world.sandbox.core(), &target, map("a"), &options, false);
+    created.await.unwrap_err();
+    let annotation = |webhook: &str, mutated: bool| {
+        format!(
+            r#"{{"configuration":"changes","webhook":"{webhook}.example.com","mutated":{mutated}}}"#
+        )
+    };
+    assert_eq!(
+        json!(audit.notes().annotations),
+        json!({
+            "add.example.com/why": "because",
+            "deny.example.com/denied": "yes",
+            "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": "nonsense.example.com",
+            "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "nonsense.example.com",
+            "mutation.webhook.admission.k8s.io/round_0_index_0": annotation("nonsense", false),
+            "mutation.webhook.admission.k8s.io/round_0_index_1": annotation("add", true),
+        })
     );
 }
 

@@ -20,7 +20,8 @@ pub(in crate::api::admission) async fn validate(
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
     let mut wanted = Vec::new();
-    for hook in Hook::all(core, "validatingwebhookconfigurations") {
+    let all = core.configurations.load(&core.store);
+    for hook in Hook::all(&all.validating_webhooks) {
         let Some(invocation) = hook.invocation(core, attributes, object, old).await? else {
             continue;
         };
@@ -40,12 +41,16 @@ pub(in crate::api::admission) async fn validate(
     });
     let answers = join_all(asked).await;
     let mut refused = None;
-    for ((invocation, ..), answer) in wanted.iter().zip(answers) {
+    for (index, ((invocation, ..), answer)) in wanted.iter().zip(answers).enumerate() {
         let hook = &invocation.hook;
         match answer {
             Ok(mut answer) => warnings.append(&mut answer.warnings),
             Err(Refusal::Failed(error)) if hook.ignores_failures() => {
                 tracing::warn!(webhook = hook.name(), %error, "a validating webhook failed, and the request goes on");
+                let key = format!(
+                    "failed-open.validating.webhook.admission.k8s.io/round_0_index_{index}"
+                );
+                attributes.audit.annotate(&key, || hook.name().to_owned());
             }
             Err(Refusal::Failed(error) | Refusal::Denied(error)) => {
                 refused.get_or_insert(error);
