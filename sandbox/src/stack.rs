@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use serde_json::Value;
+
 use crate::depth;
 
 /// Enough for each walk over [`LIMIT`](depth::LIMIT) levels in a debug build. The operating system provides only the
@@ -33,6 +35,14 @@ impl Stack {
         if depth::of_text(text) > depth::USUAL {
             self.enlarge();
             // The stack is chosen when a task is polled.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// As [`prepare`](Self::prepare), with a value that a patch has made.
+    pub(crate) async fn prepare_for(&self, value: &Value) {
+        if large(|| !depth::within(value, depth::USUAL)) {
+            self.enlarge();
             tokio::task::yield_now().await;
         }
     }

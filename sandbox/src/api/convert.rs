@@ -226,11 +226,12 @@ async fn ask(
     });
     let to = Destination::read(&webhook["clientConfig"])?;
     let body = core.calls.post(&core.store, &to, &review, TIMEOUT).await?;
+    core.stack.prepare(&body).await;
     read_answer(&body, review_version, &uid)
 }
 
 /// The converted objects in the answer to the review with this UID.
-fn read_answer(body: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, String> {
+pub(super) fn read_answer(body: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, String> {
     let api_version = format!("apiextensions.k8s.io/{version}");
     let mut review: Value = serde_json::from_slice(body)
         .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))?;
@@ -246,10 +247,10 @@ fn read_answer(body: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, Stri
             text("kind")
         ));
     }
-    let response = &mut review["response"];
-    if !response.is_object() {
+    let response = review.get_mut("response");
+    let Some(response) = response.filter(|response| response.is_object()) else {
         return Err("no response provided".into());
-    }
+    };
     if is_v1 && response["uid"] != uid {
         let got = response["uid"].as_str().unwrap_or_default();
         return Err(format!("expected response.uid={uid:?}, got {got:?}"));

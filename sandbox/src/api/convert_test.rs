@@ -250,6 +250,14 @@ async fn a_failed_conversion_has_the_text_of_a_real_server() {
     }
 }
 
+#[test]
+fn an_answer_that_is_no_object_is_no_response() {
+    for answer in ["[]", "1", "\"x\"", "null", "{}", r#"{"response": []}"#] {
+        let read = super::convert::read_answer(answer.as_bytes(), "v1beta1", "a");
+        assert_eq!(read, Err("no response provided".to_owned()), "{answer}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn controllers_delete_objects_of_each_version() {
     let world = World::new(|_| ()).await;

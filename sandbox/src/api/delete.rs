@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::admission::{Attributes, admit_request, is_on};
 use super::convert;
+use super::deadline::Deadline;
 use super::options::Propagation;
 use super::update::{commit, is_held};
 use super::{DeleteOptions, Target, strategy};
@@ -58,7 +59,9 @@ pub(crate) async fn delete(
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
     let (resource, key) = (target.storage(), target.key(name));
+    let deadline = Deadline::new();
     loop {
+        deadline.check()?;
         let entry = core
             .store
             .get(&resource, &key)

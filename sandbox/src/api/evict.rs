@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::deadline::Deadline;
 use super::scale::selector_text;
 use super::update::Change;
 use super::{Answered, DeleteOptions, Target, WriteOptions, delete, update};
@@ -38,7 +39,9 @@ pub(crate) async fn evict(
     }
     deletion.dry_run |= options.dry_run;
     let given_version = deletion.resource_version.is_some();
+    let deadline = Deadline::new();
     loop {
+        deadline.check()?;
         let pod = super::get_current(core, target, name).await?;
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         let ended = matches!(phase, Some("Succeeded" | "Failed")) || meta::is_deleting(&pod);

@@ -10,6 +10,7 @@
 //! | `handle.rs` | the API for controllers inside the sandbox |
 //! | `list.rs`, `watch.rs` | reads |
 //! | `create.rs`, `update.rs`, `patch.rs`, `delete.rs` | writes |
+//! | `deadline.rs` | the end of a write that is overtaken again and again |
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
 //! | `convert.rs` | custom resources in another version, by the webhook of their definition |
 //! | `admission/` | what other objects add to an object, and forbid |
@@ -26,6 +27,7 @@ mod convert;
 #[cfg(test)]
 mod convert_test;
 mod create;
+mod deadline;
 mod decode;
 mod delete;
 mod evict;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
 use super::convert;
+use super::deadline::Deadline;
 use super::decode::{decode, refuse};
 use super::{
     Target, WriteOptions, Written, admission, create, identify, named, ownership, scale, stamp,
@@ -132,7 +133,9 @@ pub(crate) async fn update(
     mut change: impl FnMut(&Value) -> Result<Change, ApiError>,
 ) -> Result<Written, ApiError> {
     let (resource, key) = (target.storage(), target.key(name));
+    let deadline = Deadline::new();
     loop {
+        deadline.check()?;
         let entry = core
             .store
             .get(&resource, &key)

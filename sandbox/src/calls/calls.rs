@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{Request, Response};
 use parking_lot::RwLock;
@@ -136,7 +138,12 @@ impl Calls {
         };
         let place = self.places.read().get(&of).cloned();
         let (host, port) = match (place, &to.service) {
-            (Some(Place::Handler(Handler(handler))), _) => return Ok(handler(request).await),
+            (Some(Place::Handler(Handler(handler))), _) => {
+                // A panic is the end of a connection for whoever asks: here it may be a task of the sandbox.
+                let answer = AssertUnwindSafe(async { handler(request).await });
+                let answer = answer.catch_unwind().await;
+                return answer.map_err(|_| "EOF".to_owned());
+            }
             (Some(Place::Address(host, port)), _) => (host, port),
             (None, Some(service)) => services::resolve(store, service, to.port)?,
             (None, None) => (to.host.clone(), to.port),

@@ -66,9 +66,12 @@ impl ServerCertVerifier for Verifier {
                 .any(|given| given.as_ref() == certificate.as_ref())
         };
         match verified {
-            // The second is that of a certificate whose issuer has the same name as itself.
+            // The second is that of a certificate whose issuer has the same name as itself, and the third that of an authority: `openssl req -x509`
+            // makes such certificates.
             Err(Error::InvalidCertificate(
-                CertificateError::UnknownIssuer | CertificateError::BadSignature,
+                CertificateError::UnknownIssuer
+                | CertificateError::BadSignature
+                | CertificateError::Other(_),
             )) if is_given() => {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
                 Ok(ServerCertVerified::assertion())

@@ -8,6 +8,9 @@ use tokio::sync::watch;
 
 use super::{Contents, Failure, Identity, Record, tables::Tables, writer};
 
+/// Why nothing is written if the thread is gone without a reason.
+const ENDED: &str = "the thread that writes has ended";
+
 /// Takes the changes that a thread writes. Dropping it waits until the thread has written them.
 pub(crate) struct Disk {
     queue: Mutex<Queue>,
@@ -79,7 +82,9 @@ impl Disk {
 
     /// Why nothing more is written, if that is so.
     pub(crate) fn failed(&self) -> Option<Arc<str>> {
-        self.progress.borrow().failed.clone()
+        let failed = self.progress.borrow().failed.clone();
+        let has_ended = || self.progress.has_changed().is_err();
+        failed.or_else(|| has_ended().then(|| ENDED.into()))
     }
 
     /// Waits until every change so far is on the disk.
@@ -95,7 +100,7 @@ impl Disk {
                 Some(failed) => Err(failed.clone()),
                 None => Ok(()),
             },
-            Err(_) => Err("the thread that writes has ended".into()),
+            Err(_) => Err(ENDED.into()),
         }
     }
 }

@@ -37,13 +37,16 @@ pub(crate) struct Saved {
     /// The resource version of the last write.
     version: u64,
     buckets: BTreeMap<GroupResource, SavedBucket>,
+    /// The objects of kinds that are not served.
+    kept: BTreeMap<GroupResource, Objects>,
 }
 
 impl Saved {
     fn objects(&self) -> Vec<(GroupResource, Key, Arc<Encoded>)> {
         let buckets = self.buckets.iter();
-        let objects = buckets.flat_map(|(resource, bucket)| {
-            let objects = bucket.objects.iter();
+        let served = buckets.map(|(resource, bucket)| (resource, &bucket.objects));
+        let objects = served.chain(&self.kept).flat_map(|(resource, objects)| {
+            let objects = objects.iter();
             objects.map(|(key, object)| (resource.clone(), key.clone(), object.clone()))
         });
         objects.collect()
@@ -209,6 +212,7 @@ impl Store {
             buckets: buckets
                 .map(|(resource, bucket)| (resource.clone(), bucket.save()))
                 .collect(),
+            kept: state.kept.clone(),
         }
     }
 
@@ -240,7 +244,7 @@ impl Store {
             ..
         } = state;
         *version = now;
-        kept.clear();
+        kept.clone_from(&saved.kept);
         for (_, bucket) in
             buckets.extract_if(.., |resource, _| !saved.buckets.contains_key(resource))
         {

@@ -32,7 +32,10 @@ struct Hook {
 
 impl Hook {
     async fn new(name: &str) -> Self {
-        let (cert, signing_key) = certificate(name);
+        Self::with(certificate(name)).await
+    }
+
+    async fn with((cert, signing_key): (rcgen::Certificate, rcgen::KeyPair)) -> Self {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -62,6 +65,14 @@ impl Hook {
             _task: task,
         }
     }
+}
+
+/// A certificate that is its own authority, as `openssl req -x509` makes it.
+fn own_authority(name: &str) -> (rcgen::Certificate, rcgen::KeyPair) {
+    let mut parameters = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    (parameters.self_signed(&key).unwrap(), key)
 }
 
 /// A certificate for `name`, signed by an authority that nobody sees: what envtest makes for webhooks, and gives as the bundle.
@@ -113,6 +124,13 @@ async fn a_webhook_is_called_at_its_url_and_its_certificate_is_verified() {
     assert_eq!(
         message(&client, trusted).await,
         "admission webhook \"rules.example.com\" denied the request: /check?timeout=20s"
+    );
+    let own = Hook::with(own_authority("127.0.0.1")).await;
+    let place = json!({"url": format!("https://{}/own", own.address), "caBundle": own.authority});
+    let denied = message(&client, place).await;
+    assert!(
+        denied.ends_with("denied the request: /own?timeout=20s"),
+        "{denied}"
     );
     let failed = format!(
         "Internal error occurred: failed calling webhook \"rules.example.com\": failed to call webhook: Post \"{url}?timeout=20s\": "
@@ -176,4 +194,98 @@ async fn a_service_can_lead_to_a_name_outside() {
         denied,
         "admission webhook \"rules.example.com\" denied the request: /?timeout=20s"
     );
+}
+
+/// The operations that make a value of 4096 levels from a small one.
+fn deep() -> Value {
+    let copies = (0..12).map(|step| {
+        let within = "/y".repeat(1 << step);
+        json!({"op": "copy", "from": "/x", "path": format!("/x{within}")})
+    });
+    let first = json!({"op": "add", "path": "/x", "value": {}});
+    [first].into_iter().chain(copies).collect()
+}
+
+/// Answers of a webhook that make no sense, with the code for the client and a part of the text.
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_refuses_its_request_and_nothing_else() {
+    let patched = |patch: &str| {
+        let patch = STANDARD.encode(patch);
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
+    };
+    let mut refusing = patched("{");
+    refusing["allowed"] = false.into();
+    let table = [
+        (json!([]), 500, "webhook response was absent"),
+        (json!(1), 500, "webhook response was absent"),
+        (json!({"allowed": "true"}), 500, "invalid type"),
+        (
+            json!({"allowed": true, "warnings": [1]}),
+            500,
+            "invalid type",
+        ),
+        (
+            json!({"allowed": false, "status": "x"}),
+            500,
+            "invalid type",
+        ),
+        (
+            json!({"allowed": false, "status": {"code": 1234}}),
+            400,
+            "denied the request",
+        ),
+        (patched("{"), 500, "undecodable patch"),
+        (refusing, 400, "denied the request"),
+        (patched(&deep().to_string()), 201, ""),
+        (
+            patched(r#"[{"op": "add", "path": "/data", "value": "x"}]"#),
+            500,
+            "cannot unmarshal",
+        ),
+    ];
+    for policy in ["Fail", "Ignore"] {
+        for (response, code, text) in &table {
+            let client = Client::new().await;
+            let response = response.clone();
+            client.sandbox.webhook("default/rules", move |request: Request<Bytes>| {
+                let review: Value = serde_json::from_slice(request.body()).unwrap();
+                let mut response = response.clone();
+                if let Some(response) = response.as_object_mut() {
+                    response.insert("uid".into(), review["request"]["uid"].clone());
+                }
+                let answer = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+                async move { Response::new(answer.to_string().into()) }
+            });
+            let configuration = json!({"metadata": {"name": "rules"}, "webhooks": [{
+                "name": "rules.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": policy,
+                "clientConfig": {"service": {"namespace": "default", "name": "rules"}},
+                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            }]});
+            let mutating = CONFIGURATIONS.replace("validatingwebhook", "mutatingwebhook");
+            client.post(&mutating, &configuration).await.object();
+            let made = client.post(MAPS, &json!({"metadata": {"name": "a"}})).await;
+            // A call that fails is ignored; what is wrong with the object is not.
+            let is_call = *code == 500 && *text != "cannot unmarshal";
+            let (code, text) = match policy == "Ignore" && is_call {
+                true => (201, ""),
+                false => (*code, *text),
+            };
+            assert_eq!(made.code, code, "{policy} {text}: {}", made.text);
+            assert!(made.text.contains(text), "{policy} {text}: {}", made.text);
+            assert_eq!(client.get(MAPS).await.code, 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_a_failed_call() {
+    let client = Client::new().await;
+    client
+        .sandbox
+        .webhook("default/rules", |_: Request<Bytes>| async {
+            panic!("on purpose")
+        });
+    let place = json!({"service": {"namespace": "default", "name": "rules"}});
+    let message = message(&client, place).await;
+    assert!(message.contains("failed to call webhook"), "{message}");
 }

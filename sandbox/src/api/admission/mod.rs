@@ -48,6 +48,7 @@ use super::{FieldValidation, Target, WriteOptions};
 use crate::builtin;
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::go;
 use crate::meta;
 use crate::registry::ServedKind;
 
@@ -247,8 +248,13 @@ async fn received(
     object: Value,
     validation: FieldValidation,
 ) -> Result<Value, ApiError> {
-    if attributes::own_kind(attributes.subresource).is_some() {
-        return Ok(object);
+    if let Some([group, version, kind]) = attributes::own_kind(attributes.subresource) {
+        let group = group.split('.').next().filter(|group| !group.is_empty());
+        let definition = format!("io.k8s.api.{}.{version}.{kind}", group.unwrap_or("core"));
+        return match go::mistyped(&definition, &object) {
+            Some(wrong) => Err(ApiError::internal(wrong)),
+            None => Ok(object),
+        };
     }
     let target = attributes.target;
     let seen = Target::new(kind, target.namespace.as_deref());

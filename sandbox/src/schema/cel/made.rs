@@ -66,6 +66,7 @@ impl MadeObject {
 /// The reason why it is no JSON: an object has the type of another place, or a value has no form in JSON.
 pub(crate) fn to_json(value: &Value) -> Result<Json, String> {
     stack::large(|| {
+        measure(value, &mut MOST_VALUES.clone())?;
         let mut wrong = Vec::new();
         match value {
             Value::List(operations) => {
@@ -83,6 +84,30 @@ pub(crate) fn to_json(value: &Value) -> Result<Json, String> {
             false => Err(format!("type mismatch: {}", wrong.join("\n"))),
         }
     })
+}
+
+/// The most values and 16ths of the bytes of texts in a result. An expression shares values, so that ten of ten of ten … cost it nothing.
+const MOST_VALUES: usize = 1_000_000;
+
+/// Takes the size of a value from what is `left`.
+fn measure(value: &Value, left: &mut usize) -> Result<(), String> {
+    let size = match value {
+        Value::String(text) => 1 + text.len() / 16,
+        Value::Bytes(bytes) => 1 + bytes.len() / 16,
+        _ => 1,
+    };
+    *left = left.checked_sub(size).ok_or("the result is too large")?;
+    match value {
+        Value::List(items) => items.iter().try_for_each(|item| measure(item, left)),
+        Value::Map(map) => map.map.values().try_for_each(|value| measure(value, left)),
+        other => match MadeObject::of(other) {
+            Some(object) => object
+                .fields
+                .values()
+                .try_for_each(|value| measure(value, left)),
+            None => Ok(()),
+        },
+    }
 }
 
 /// Checks that the types of objects are named after the fields in which they are.

@@ -68,6 +68,8 @@ async fn process(
     run: Result<Running, Value>,
 ) -> io::Result<()> {
     let all = tokio::time::timeout(OPEN_TIMEOUT, collect(&mut opened, streams)).await;
+    // Nobody reads further streams: they end at once, and do not hold up the others.
+    drop(opened);
     let Opened {
         error,
         stdin,

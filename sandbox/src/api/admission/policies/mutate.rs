@@ -143,6 +143,7 @@ pub(in crate::api::admission) async fn mutate(
             };
             match patch::patched(kind, &seen, mutation, &mut scope(&seen).as_matched()) {
                 Ok(patched) => {
+                    core.stack.prepare_for(&patched).await;
                     *object = received(core, attributes, kind, patched, validation).await?;
                     let next = equivalent(core, attributes, kind, Some(object)).await?;
                     seen = next.unwrap_or_default();

@@ -5,6 +5,7 @@ use crate::apply;
 use crate::patch::{self, PatchError};
 use crate::registry::ServedKind;
 use crate::schema::{Returns, to_json};
+use crate::stack;
 
 /// An object after one mutation of a policy.
 ///
@@ -39,7 +40,7 @@ pub(super) fn patched(
 
 fn by_json_patch(object: &Value, operations: &Value) -> Result<Value, String> {
     let mut patched = object.clone();
-    match patch::json_patch(&mut patched, operations) {
+    match stack::large(|| patch::json_patch(&mut patched, operations)) {
         Ok(()) => Ok(patched),
         // A failed test says that the patch is not for this object.
         Err(PatchError::Unprocessable(why)) if why.starts_with("testing value") => {

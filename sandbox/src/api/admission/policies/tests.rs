@@ -483,3 +483,26 @@ async fn an_expression_with_a_wrong_type_is_refused() {
         assert!(error.message.contains(wrong), "{error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_shares_its_parts_a_million_times_is_refused() {
+    let world = World::new();
+    let mut variables = vec![json!({"name": "v0", "expression": "['x']"})];
+    for number in 1..9 {
+        let before = format!("variables.v{}", number - 1);
+        let items = vec![before; 10].join(", ");
+        variables.push(json!({"name": format!("v{number}"), "expression": format!("[{items}]")}));
+    }
+    let expression = "Object{data: {'a': string(size(variables.v8))}, metadata: Object.metadata{annotations: {'a': variables.v8}}}";
+    let applies = json!([{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]);
+    world.mutation(
+        "rules",
+        &json!({"variables": variables, "mutations": applies}),
+    );
+    let error = world.create("a", json!({})).await.unwrap_err();
+    assert!(
+        error.message.contains("the result is too large"),
+        "{}",
+        error.message
+    );
+}

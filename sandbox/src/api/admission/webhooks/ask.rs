@@ -47,6 +47,7 @@ pub(super) async fn ask(
     let timeout = Duration::from_secs(seconds);
     let body = core.calls.post(&core.store, &to, &document, timeout).await;
     let body = body.map_err(|why| failed(format!("failed to call webhook: {why}")))?;
+    core.stack.prepare(&body).await;
     let answer =
         review::read(version, &uid, mutating, &body).map_err(|unusable| match unusable {
             Unusable::Invalid(why) => failed(format!("received invalid webhook response: {why}")),
@@ -72,7 +73,7 @@ fn denial(name: &str, mut result: Value) -> ApiError {
     if !result.is_object() {
         result = json!({});
     }
-    if result["code"].as_i64().unwrap_or(0) < 400 {
+    if !(400..600).contains(&result["code"].as_i64().unwrap_or(0)) {
         result["code"] = 400.into();
     }
     let denied = format!("admission webhook {name:?} denied the request");

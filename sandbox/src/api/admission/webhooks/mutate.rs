@@ -9,6 +9,7 @@ use crate::api::admission::{equivalent, received};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::patch::json_patch;
+use crate::stack;
 
 /// Asks the mutating webhooks. Returns whether they have changed the object.
 ///
@@ -97,7 +98,9 @@ async fn apply(
         )));
     };
     let mut patched = seen.clone();
-    json_patch(&mut patched, &patch).map_err(ApiError::internal)?;
+    // A few copies of copies make a value that is deeper than the answer.
+    stack::large(|| json_patch(&mut patched, &patch)).map_err(ApiError::internal)?;
+    core.stack.prepare_for(&patched).await;
     let patched = received(core, attributes, kind, patched, FieldValidation::Ignore).await?;
     let changed = object.as_ref() != Some(&patched);
     *object = Some(patched);

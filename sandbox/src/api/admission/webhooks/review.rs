@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::admission::attributes::{Attributes, Triple, own_kind};
@@ -146,27 +149,42 @@ pub(super) fn read(
             "expected webhook response of {expected}, Kind=AdmissionReview, got {shown}, Kind={kind}"
         )));
     }
-    let strings = |value: &Value| -> Vec<String> {
-        let items = value.as_array().into_iter().flatten();
-        items.filter_map(Value::as_str).map(String::from).collect()
-    };
+    let typed = Response::deserialize(response).map_err(|error| {
+        invalid(format!(
+            "couldn't get version/kind; json parse error: {error}"
+        ))
+    })?;
     Ok(Answer {
-        allowed: response["allowed"] == true,
-        patch: patch(response, is_v1, mutating)?,
-        result: response["status"].clone(),
-        warnings: strings(&response["warnings"]),
-        annotations: annotations(&response["auditAnnotations"]),
+        allowed: typed.allowed,
+        patch: patch(response, is_v1, mutating, typed.allowed)?,
+        result: typed.status.map(Value::Object).unwrap_or_default(),
+        warnings: typed.warnings.unwrap_or_default(),
+        annotations: typed
+            .audit_annotations
+            .unwrap_or_default()
+            .into_iter()
+            .collect(),
     })
 }
 
-fn annotations(given: &Value) -> Vec<(String, String)> {
-    let given = given.as_object().into_iter().flatten();
-    given
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
+/// The fields of a response, with the types that a real server reads them into.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response {
+    #[serde(default)]
+    allowed: bool,
+    status: Option<Map<String, Value>>,
+    warnings: Option<Vec<String>>,
+    audit_annotations: Option<BTreeMap<String, String>>,
 }
 
-fn patch(response: &Value, is_v1: bool, mutating: bool) -> Result<Option<Value>, Unusable> {
+/// The patch of a response. Nothing reads that of a denial.
+fn patch(
+    response: &Value,
+    is_v1: bool,
+    mutating: bool,
+    allowed: bool,
+) -> Result<Option<Value>, Unusable> {
     let invalid = |why: &str| Err(Unusable::Invalid(why.into()));
     let encoded = response["patch"].as_str().filter(|patch| !patch.is_empty());
     let kind = response.get("patchType").filter(|kind| !kind.is_null());
@@ -198,6 +216,9 @@ fn patch(response: &Value, is_v1: bool, mutating: bool) -> Result<Option<Value>,
     let decoded = STANDARD.decode(encoded);
     let decoded =
         decoded.map_err(|error| Unusable::Invalid(format!("illegal base64 data: {error}")))?;
+    if !allowed {
+        return Ok(None);
+    }
     let patch: Value = serde_json::from_slice(&decoded)
         .map_err(|error| Unusable::UndecodablePatch(error.to_string()))?;
     let Some(operations) = patch.as_array() else {
