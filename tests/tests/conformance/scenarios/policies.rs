@@ -284,6 +284,14 @@ async fn of_wrong_types(run: &mut Run) {
             patch("[JSONPatch{op: 1, path: '/a'}]"),
         ),
         ("no-expression", Kind::Mutating, apply(" ")),
+        (
+            "no-deletion",
+            Kind::Mutating,
+            json!({
+                "matchConstraints": {"resourceRules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]},
+                "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
+            }),
+        ),
     ] {
         let [[kind, plural], _] = kind.names();
         let mut object = json!({
@@ -400,6 +408,23 @@ pub(crate) async fn of_mutation(run: &mut Run) {
             none.clone(),
         ),
         (
+            "patch-unknown",
+            patch("[JSONPatch{op: 'add', path: '/other', value: 1}]"),
+            none.clone(),
+        ),
+        (
+            "patch-wrong-type",
+            patch("[JSONPatch{op: 'add', path: '/data/b', value: 1}]"),
+            none.clone(),
+        ),
+        (
+            "authorized-user",
+            apply(
+                "Object{data: {'delete': string(authorizer.requestResource.check('delete').allowed()), 'create': string(authorizer.requestResource.check('create').allowed())}}",
+            ),
+            none.clone(),
+        ),
+        (
             "with-variables",
             with(
                 apply("Object{data: {'b': variables.text}}"),
@@ -463,6 +488,31 @@ pub(crate) async fn of_mutation(run: &mut Run) {
     )
     .await;
     tokio::time::sleep(Duration::from_secs(2)).await;
+    const USER: &str = "pilothouse-author";
+    for (plural, object) in [
+        (
+            "roles",
+            json!({"metadata": {"name": "author"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]}),
+        ),
+        (
+            "rolebindings",
+            json!({
+                "metadata": {"name": "author"}, "subjects": [{"kind": "User", "name": USER}],
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "author"},
+            }),
+        ),
+    ] {
+        let path = run.path(&format!("rbac.authorization.k8s.io/v1/{plural}"));
+        run.send_unrecorded(Ask::post(path, object)).await;
+    }
+    let of_user = |name: &str| map(name, "authorized-user", json!({"a": "1"}));
+    let probe = Ask::post(&dry, of_user("probe")).with_user(USER);
+    run.until(probe, |answer| answer.code == 201).await;
+    run.step(
+        "authorized-user: of a role",
+        Ask::post(&path, of_user("of-a-role")).with_user(USER),
+    )
+    .await;
     let labels = policies.iter().map(|(label, ..)| *label).chain(["again"]);
     for label in labels {
         run.step(
