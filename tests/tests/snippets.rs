@@ -177,7 +177,10 @@ fn sources() -> Vec<String> {
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![top().join("README.md")];
     for entry in fs::read_dir(top().join("book/src")).unwrap() {
-        pages.push(entry.unwrap().path());
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
     }
     pages.sort();
     pages

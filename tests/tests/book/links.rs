@@ -1,0 +1,115 @@
+//! Checks that each link of the book to another page, a heading or a picture leads to something, and that the table of contents lists
+//! each page.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use super::top;
+
+/// The lines of a page outside of code blocks.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    page.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    })
+}
+
+/// The targets of the links and pictures of a page, without those to other sites.
+fn targets(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in prose(page) {
+        // Text in backquotes holds no links.
+        let text: String = line.split('`').step_by(2).collect();
+        let after = text.split("](").skip(1);
+        found.extend(after.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())));
+    }
+    found.retain(|target| !target.contains("://"));
+    found
+}
+
+/// The anchors of the headings of a page, as mdBook makes them.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = prose(page).filter(|line| line.starts_with('#'));
+    let mut seen = BTreeMap::new();
+    let anchor = |heading: &str| {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter_map(|letter| match letter {
+            ' ' => Some('-'),
+            '-' | '_' => Some(letter),
+            other => other.is_alphanumeric().then_some(other),
+        });
+        let id: String = kept.collect();
+        let count = seen.entry(id.clone()).or_insert(0);
+        *count += 1;
+        match *count {
+            1 => id,
+            again => format!("{id}-{}", again - 1),
+        }
+    };
+    headings.map(anchor).collect()
+}
+
+/// What is wrong with the links of the pages of a folder.
+fn problems(folder: &Path) -> Vec<String> {
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    let mut found = Vec::new();
+    let contents = read(&folder.join("SUMMARY.md")).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        if name != "SUMMARY.md" && !contents.contains(&format!("]({name})")) {
+            found.push(format!("{name}: the table of contents does not list it"));
+        }
+        let text = read(&path).unwrap();
+        for target in targets(&text) {
+            let (file, heading) = match target.split_once('#') {
+                Some((file, heading)) => (file, Some(heading)),
+                None => (&*target, None),
+            };
+            let file = if file.is_empty() { name } else { file };
+            let linked = folder.join(file);
+            let leads = match heading {
+                None => linked.exists(),
+                Some(heading) => read(&linked)
+                    .is_some_and(|page| anchors(&page).iter().any(|one| one == heading)),
+            };
+            if !leads {
+                found.push(format!("{name}: nothing is at `{target}`"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn each_link_leads_to_a_page_and_a_heading() {
+    assert_eq!(problems(&top().join("book/src")), [""; 0]);
+}
+
+#[test]
+fn a_link_to_nothing_and_an_unlisted_page_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("SUMMARY.md", "# Summary\n\n- [One](one.md)\n");
+    let links = "# One `a_b`: two, three\n# Same\n# Same\n[a](#one-a_b-two-three) [b](#same-1) [c](https://example.com/#x)\n";
+    write("one.md", links);
+    assert_eq!(problems(folder.path()), [""; 0]);
+
+    write(
+        "one.md",
+        "[a](two.md) [b](#none) `[c](gone.md)`\n```\n[d](gone.md)\n```\n",
+    );
+    write("three.md", "");
+    let mut found = problems(folder.path());
+    found.sort();
+    let expected = [
+        "one.md: nothing is at `#none`",
+        "one.md: nothing is at `two.md`",
+        "three.md: the table of contents does not list it",
+    ];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,19 @@
+//! Checks of the book: each error has an entry, and each link leads somewhere.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+mod errors;
+mod links;
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The text of a page.
+fn page(name: &str) -> String {
+    let path = top().join("book/src").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
