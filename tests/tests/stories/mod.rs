@@ -386,7 +386,6 @@ async fn quota_guard(place: Place) -> Ended {
             reasons.any(|one| one == reason)
         }
     };
-    place.fail("quotaguards", 3);
     place.create(&guard).await?;
     place.until("pods", "count", counts("Enough")).await?;
     let container = Container {
