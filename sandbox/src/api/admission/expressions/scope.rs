@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What the expressions after the match conditions see.
-    pub(in crate::api::admission) fn as_matched(mut self) -> Self {
+    pub(in crate::api::admission) fn with_matched(mut self) -> Self {
         let request = std::mem::replace(&mut self.matched, CelValue::Null);
         self.set("request", request);
         self

@@ -46,7 +46,7 @@ pub(super) fn decide(policy: &Value, mut scope: Scope<'_>) -> Decision {
         Ok(false) => return Decision::default(),
         Err(why) => return only(why),
     }
-    let scope = &mut scope.as_matched();
+    let scope = &mut scope.with_matched();
     let mut budget = BUDGET;
     let validations = spec["validations"].as_array();
     let validations = validations.map_or(&[][..], Vec::as_slice);

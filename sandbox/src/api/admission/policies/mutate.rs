@@ -141,7 +141,7 @@ pub(in crate::api::admission) async fn mutate(
                 true => FieldValidation::Strict,
                 false => FieldValidation::Ignore,
             };
-            match patch::patched(kind, &seen, mutation, &mut scope(&seen).as_matched()) {
+            match patch::patched(kind, &seen, mutation, &mut scope(&seen).with_matched()) {
                 Ok(patched) => {
                     core.stack.prepare_for(&patched).await;
                     *object = received(core, attributes, kind, patched, validation).await?;
