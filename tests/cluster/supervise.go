@@ -34,7 +34,7 @@ const watchedControllers = "garbage-collector-controller,namespace-controller,se
 	"cronjob-controller,ttl-after-finished-controller,pod-garbage-collector-controller," +
 	"disruption-controller,resourcequota-controller,clusterrole-aggregation-controller"
 
-func supervise(folder, controllers, gates string) (err error) {
+func supervise(folder, controllers, gates, admission string) (err error) {
 	ended := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -94,6 +94,7 @@ func supervise(folder, controllers, gates string) (err error) {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
 		"--feature-gates="+gates,
+		"--enable-admission-plugins="+admission,
 	)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ mod node;
 #[path = "../../../examples/recorded/objects.rs"]
 mod objects;
 mod operators;
+mod owners;
 #[allow(dead_code, reason = "the operators run as programs here")]
 #[path = "../stories/mod.rs"]
 mod stories;

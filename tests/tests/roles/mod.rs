@@ -1,5 +1,6 @@
 //! The roles that `rbac` prints: each example works with exactly them, and each permission of them is used or has a reason.
 
+mod live;
 mod reviewed;
 mod unused;
 
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 
 use unused::{FaultPath, UNUSED, Unused};
 
-use crate::stories::{EXAMPLES, Example};
+use crate::stories::{EXAMPLES, Example, Place};
 
 /// The namespace of the operators' pods.
 const NAMESPACE: &str = "operators";
@@ -52,6 +53,15 @@ impl<'a> Case<'a> {
         self.example.operator().namespaces(namespaces)
     }
 
+    /// The namespaces in which the story happens.
+    fn places(&self) -> &[&str] {
+        match (self.example.name, self.namespaces) {
+            // Its story happens in two namespaces.
+            ("configmap-sync", _) | (_, []) => &["default"],
+            (_, namespaces) => namespaces,
+        }
+    }
+
     /// The printed roles.
     fn roles(&self) -> Roles {
         roles(self.operator())
@@ -69,7 +79,12 @@ impl<'a> Case<'a> {
             if let Some(fault) = self.fault {
                 fault(&cluster);
             }
-            let story = (self.example.story)(cluster.clone().into()).await;
+            let place = Place::from(cluster.clone());
+            let mut story = Ok(());
+            for namespace in self.places() {
+                let place = place.in_namespace(namespace);
+                story = story.and((self.example.story)(place).await);
+            }
             running.stop().await;
             story
         };
@@ -117,13 +132,8 @@ fn example(name: &str) -> &'static Example {
     EXAMPLES.iter().find(|one| one.name == name).unwrap()
 }
 
-/// The namespaces of an example's story.
-fn namespaces(example: &Example) -> &'static [&'static str] {
-    match example.name {
-        "configmap-sync" => &["default", "shop"],
-        _ => &["default"],
-    }
-}
+/// The namespaces of an operator that does not work in all.
+const NAMESPACES: &[&str] = &["default", "shop"];
 
 fn roles(operator: Operator) -> Roles {
     operator.roles(NAMESPACE).unwrap()
@@ -140,7 +150,7 @@ async fn each_example_works_with_exactly_the_printed_roles() {
 async fn each_example_works_with_the_printed_roles_for_its_namespaces() {
     for example in EXAMPLES {
         let case = Case {
-            namespaces: namespaces(example),
+            namespaces: NAMESPACES,
             ..Case::everywhere(example)
         };
         let roles = case.roles();
@@ -236,7 +246,7 @@ async fn an_operator_installs_its_definitions_with_the_printed_roles() {
     }
 }
 
-/// Each permission of the operator, and the roles without it.
+/// Each permission of the operator in each of its roles, and the roles without it.
 fn without_each(all: &Roles, operator: &str) -> Vec<(String, Roles)> {
     let mut cases = Vec::new();
     for (number, role) in all.cluster_roles.iter().enumerate() {

@@ -28,11 +28,10 @@ impl Unused {
 const UNSURE: &str =
     "asked after a write whose outcome is unknown, and before something is taken over or deleted";
 /// `list` shows the same. `wire` does not say whether the reconciler calls it.
-const LIVE: &str =
-    "for `Context::live`; who may list may see each object anyway. No story calls it";
-/// The sandbox has no such plugin, and the real server of `tests/cluster` is started without it, as it is by default.
-const OWNERS: &str =
-    "asked by servers with the admission plugin OwnerReferencesPermissionEnforcement";
+const LIVE: &str = "for `Context::live`; who may list may see each object anyway. No story calls it; `roles/live.rs` does";
+/// The sandbox has no such plugin, and a real server has it only if it is asked for.
+const OWNERS: &str = "asked by servers with the admission plugin OwnerReferencesPermissionEnforcement; `tests/tests/deployed/owners.rs` \
+                      starts one";
 
 /// Loses the answers to some writes of a resource. The client tries each again, so it takes several.
 fn lose(cluster: &Cluster, resource: &str) {

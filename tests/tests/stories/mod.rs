@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    fn in_namespace(&self, namespace: &str) -> Self {
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Self {
         Self {
             namespace: namespace.into(),
             ..self.clone()
