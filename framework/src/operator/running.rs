@@ -22,6 +22,7 @@ use super::{
     route,
     runnable::RunnableContext,
     shutdown_cause::ShutdownCause,
+    webhooks::RunningWebhooks,
     work_tasks::WorkTasks,
 };
 use crate::{
@@ -54,6 +55,7 @@ pub struct Running {
     more_access: Access,
     pub(super) shutdown_cause: ShutdownCause,
     pub(super) leadership: Option<Leadership>,
+    pub(super) webhooks: Option<RunningWebhooks>,
     /// Cancelled when the operator begins to stop.
     pub(super) stopping: CancellationToken,
     started: Instant,
@@ -120,6 +122,7 @@ impl Running {
             true => client.in_all_namespaces(),
             false => client,
         };
+        let webhooks = operator.webhook_options(client.default_namespace());
         // For everything that must send nothing after this process has lost the leadership.
         let fenced = leadership_gate
             .as_ref()
@@ -152,6 +155,7 @@ impl Running {
             more_access: operator.access.more(),
             shutdown_cause: ShutdownCause::new(operator.metrics.clone()),
             leadership,
+            webhooks: None,
             stopping: operator.stopping.clone(),
             started: Instant::now(),
             closing: all.child_token(),
@@ -201,6 +205,18 @@ impl Running {
             .listen(address, serving, &client, debug.clone(), routes)
             .await?;
 
+        if let Some(options) = webhooks {
+            let started = RunningWebhooks::start(
+                options,
+                &client,
+                &operator.metrics,
+                &running.ready,
+                &running.shutdown_cause,
+                running.stopping.clone(),
+                all.child_token(),
+            );
+            running.webhooks = Some(started.await?);
+        }
         let setup = Setup {
             client: fenced.clone(),
             ..unfenced.clone()
@@ -416,6 +432,11 @@ impl Running {
         self.http
     }
 
+    /// The address of the webhooks, if there are any.
+    pub fn webhook_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().map(|webhooks| webhooks.address)
+    }
+
     /// The current state, for people. It is the content of the page of [`Operator::debug_page`].
     pub fn debug_report(&self) -> DebugReport {
         DebugReport::of(&self.readiness, &self.ready, self.started.elapsed())
@@ -427,7 +448,8 @@ impl Running {
         let controllers = self.access.iter().map(|(access, _)| access.clone());
         let election = self.leadership.as_ref().map(|one| one.access.clone());
         let reviews = self.is_authorized.then(Reviewer::access);
-        let more = [self.more_access.clone()];
+        let webhooks = self.webhooks.iter().map(|webhooks| webhooks.access.clone());
+        let more = [self.more_access.clone()].into_iter().chain(webhooks);
         controllers.chain(more).chain(election).chain(reviews).sum()
     }
 
