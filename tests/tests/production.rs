@@ -185,3 +185,15 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
         assert!(error.starts_with(expected), "{line}: {error}");
     }
 }
+
+#[test]
+fn manifests_of_an_operator_with_webhooks_have_their_service_and_configurations() {
+    let output = Command::new(env!("CARGO_BIN_EXE_teams"))
+        .args(IMAGE.split_whitespace())
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    insta::assert_snapshot!("manifests_with_webhooks", text);
+}

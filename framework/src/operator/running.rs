@@ -26,7 +26,7 @@ use super::{
     work_tasks::WorkTasks,
 };
 use crate::{
-    cache::Informers,
+    cache::{InformerScope, Informers},
     client::Client,
     controller::{AccessUse, Environment},
     election::ElectionStatus,
@@ -35,6 +35,7 @@ use crate::{
     metrics::Metrics,
     resource::{Access, ApiResource, check_qualified_name, dns},
     server::{Address, Reviewer, Routes, Server},
+    webhook::ReadCaches,
 };
 
 /// A running operator. Dropping it cancels everything at once; [`stop`](Self::stop) ends it in order.
@@ -205,7 +206,12 @@ impl Running {
             .listen(address, serving, &client, debug.clone(), routes)
             .await?;
 
-        if let Some(options) = webhooks {
+        let mut kinds = BTreeSet::new();
+        if let Some(mut options) = webhooks {
+            let scope = InformerScope::all().namespaces(&operator.namespaces);
+            options.caches = ReadCaches::of(&options.webhooks, &running.informers, &scope);
+            let read = options.webhooks.iter().flat_map(|one| one.reads.kinds());
+            kinds.extend(read.cloned());
             let started = RunningWebhooks::start(
                 options,
                 &client,
@@ -238,7 +244,6 @@ impl Running {
             closing: running.closing.clone(),
         };
         let mut controllers = Vec::new();
-        let mut kinds = BTreeSet::new();
         let mut declared_by_built = BTreeMap::<_, DeclaredController>::new();
         for registered in operator.registered {
             let built = registered.build(context.clone()).await?;

@@ -12,7 +12,7 @@ use crate::{
     metrics::Metrics,
     resource::{Access, ApiResource, Resource},
     server::Address,
-    webhook::{Mutate, Validate, Webhook, WebhookOptions, WebhookServer},
+    webhook::{Mutate, ReadCaches, Validate, Webhook, WebhookOptions, WebhookServer},
 };
 
 /// The name of the readiness check.
@@ -181,6 +181,7 @@ impl Operator {
             certificates: serving.certificates.clone(),
             url: serving.url.clone(),
             check_period: serving.check_period,
+            caches: ReadCaches::default(),
         })
     }
 }

@@ -1,14 +1,18 @@
 use std::marker::PhantomData;
 
+use futures_util::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::{authentication::v1::UserInfo, core::v1::Namespace};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::Cluster;
 use crate::{
+    cache::{InformerScope, Informers},
     client::{self, PostParams},
+    metrics::Metrics,
     operator::OperatorError,
     resource::{ApiResource, Object, Resource},
-    webhook::{Denied, Mutate, Operation, Validate, Warnings, Webhook},
+    webhook::{Denied, Mutate, Operation, ReadCaches, Validate, Warnings, Webhook},
 };
 
 /// Webhooks under test, without an operator and without HTTP: mutations, then the schema with its CEL rules, then validations.
@@ -44,7 +48,15 @@ pub struct OfflineAdmission<K> {
     webhooks: Vec<Webhook>,
     user: UserInfo,
     dry_run: bool,
+    cached: Vec<CachedObject>,
     kind: PhantomData<fn() -> K>,
+}
+
+/// An object that webhooks read.
+#[derive(Debug)]
+struct CachedObject {
+    object: Value,
+    create: for<'a> fn(&'a Cluster, &'a Value) -> BoxFuture<'a, Result<(), Denied>>,
 }
 
 impl<K: Resource> Default for OfflineAdmission<K> {
@@ -63,6 +75,7 @@ impl<K: Resource> OfflineAdmission<K> {
                 ..UserInfo::default()
             },
             dry_run: false,
+            cached: Vec::new(),
             kind: PhantomData,
         }
     }
@@ -95,6 +108,15 @@ impl<K: Resource> OfflineAdmission<K> {
     /// Makes the requests dry runs.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
+        self
+    }
+
+    /// Adds an object to the caches that the webhooks [read](Validate::reads).
+    pub fn cached<C: Resource>(mut self, object: &C) -> Self {
+        self.cached.push(CachedObject {
+            object: json!(object),
+            create: |cluster, object| create::<C>(cluster, object).boxed(),
+        });
         self
     }
 
@@ -144,14 +166,33 @@ impl<K: Resource> OfflineAdmission<K> {
         mutates: bool,
     ) -> Result<Warnings, Denied> {
         let mut warnings = Warnings::none();
+        let cluster = started()?;
+        let end = CancellationToken::new();
+        let _end = end.clone().drop_guard();
+        let (caches, _informers) = self.caches(&cluster, &end).await?;
         let webhooks = self.webhooks.iter();
         for webhook in webhooks.filter(|one| one.is_mutation() == mutates && one.admits(operation))
         {
-            for text in webhook.admit(review).await?.iter() {
+            for text in webhook.admit(review, &caches).await?.iter() {
                 warnings = warnings.and(text);
             }
         }
         Ok(warnings)
+    }
+
+    /// The caches, as long as `cluster` and the informers exist, and until `end`.
+    async fn caches(
+        &self,
+        cluster: &Cluster,
+        end: &CancellationToken,
+    ) -> Result<(ReadCaches, Informers), Denied> {
+        for one in &self.cached {
+            (one.create)(cluster, &one.object).await?;
+        }
+        let informers = Informers::new(cluster.client().in_all_namespaces(), Metrics::new());
+        let caches = ReadCaches::of(&self.webhooks, &informers, &InformerScope::all());
+        informers.start(end);
+        Ok((caches, informers))
     }
 
     fn review(&self, operation: Operation, old: &Value, new: &Value) -> Value {
@@ -171,20 +212,10 @@ impl<K: Resource> OfflineAdmission<K> {
 
 /// What an API server would store, after schema, defaults and CEL rules.
 async fn checked<K: Resource>(old: Option<&K>, new: &Value) -> Result<K, Denied> {
-    let wrong = |problem: String| Denied::with(500, "InternalError", problem);
-    let cluster = Cluster::start().map_err(|error| wrong(error.to_string()))?;
-    cluster.install::<K>().await.map_err(|error| match error {
-        OperatorError::Client(error) => denied(error),
-        error => wrong(error.to_string()),
-    })?;
-    let new: K = serde_json::from_value(new.clone()).map_err(|error| wrong(error.to_string()))?;
+    let cluster = started()?;
+    let new: K = serde_json::from_value(new.clone()).map_err(wrong)?;
     let namespace = new.namespace().or(old.and_then(|old| old.namespace()));
-    let namespace = namespace.unwrap_or("default").to_owned();
-    if !["default", "kube-system"].contains(&&*namespace) {
-        let created = cluster.create(&Namespace::named(&*namespace)).await;
-        created.map_err(denied)?;
-    }
-    let cluster = cluster.in_namespace(namespace);
+    let cluster = prepared::<K>(&cluster, namespace).await?;
     let stored = match old {
         None => cluster.create(&new).await,
         Some(old) => {
@@ -204,6 +235,36 @@ async fn checked<K: Resource>(old: Option<&K>, new: &Value) -> Result<K, Denied>
     stored.map_err(denied)
 }
 
+async fn create<C: Resource>(cluster: &Cluster, object: &Value) -> Result<(), Denied> {
+    let object: C = serde_json::from_value(object.clone()).map_err(wrong)?;
+    let cluster = prepared::<C>(cluster, object.namespace()).await?;
+    cluster.create(&object).await.map(drop).map_err(denied)
+}
+
+fn started() -> Result<Cluster, Denied> {
+    Cluster::start().map_err(wrong)
+}
+
+/// The cluster with the definition of a kind and a namespace, which becomes its default.
+async fn prepared<C: Resource>(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+) -> Result<Cluster, Denied> {
+    cluster.install::<C>().await.map_err(|error| match error {
+        OperatorError::Client(error) => denied(error),
+        error => wrong(error),
+    })?;
+    let namespace = namespace.unwrap_or("default");
+    match cluster.create(&Namespace::named(namespace)).await {
+        Err(error) if !error.is_already_exists() => Err(denied(error)),
+        _ => Ok(cluster.in_namespace(namespace)),
+    }
+}
+
+fn wrong(error: impl ToString) -> Denied {
+    Denied::with(500, "InternalError", error.to_string())
+}
+
 fn denied(error: client::Error) -> Denied {
     match error.status() {
         Some(status) => Denied::from(status.clone()),
@@ -216,7 +277,7 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 
     use super::*;
-    use crate::webhook::{Admission, Change, Rules};
+    use crate::webhook::{Admission, Change, Reads, Rules};
 
     /// Counts the updates of a page, which an administrator may delete.
     struct Pages;
@@ -299,5 +360,92 @@ mod tests {
         assert_eq!(denied.code(), 422, "{denied}");
         let untouched = OfflineAdmission::new().create(&account).await.unwrap().0;
         assert_eq!(untouched.namespace(), Some("blue"));
+    }
+
+    /// Refuses a page if its namespace has one with its text, or has none named `open`.
+    struct Unique;
+
+    impl Validate for Unique {
+        type Resource = ConfigMap;
+
+        fn reads(&self, reads: Reads) -> Reads {
+            reads.kind::<ConfigMap>()
+        }
+
+        async fn validate(
+            &self,
+            change: &Change<ConfigMap>,
+            cx: &Admission,
+        ) -> Result<Warnings, Denied> {
+            if cx.get::<ConfigMap>("open").await?.is_none() {
+                return Err(Denied::new("closed"));
+            }
+            let pages = cx.lister::<ConfigMap>().await?;
+            let pages = pages.in_namespace(cx.namespace().unwrap_or_default());
+            let new = change.new_object().and_then(|new| new.data.as_ref());
+            match pages.items.iter().any(|page| page.data.as_ref() == new) {
+                true => Err(Denied::new("not unique")),
+                false => Ok(Warnings::none()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn webhooks_read_cached_objects_of_the_kinds_that_they_declare() {
+        let page = |namespace: &str, name: &str, text: &str| {
+            let mut page = ConfigMap::named(name);
+            page.metadata.namespace = Some(namespace.into());
+            page.data = Some([("text".into(), text.into())].into());
+            page
+        };
+        let admission = || OfflineAdmission::new().validates(Unique);
+        let new = page("blue", "new", "a");
+        let denied = |admission: OfflineAdmission<ConfigMap>| {
+            let new = new.clone();
+            async move {
+                admission
+                    .create(&new)
+                    .await
+                    .map_err(|denied| denied.to_string())
+            }
+        };
+        let red = admission().cached(&page("red", "open", "a"));
+        assert_eq!(denied(red).await.unwrap_err(), "closed");
+        let open = || admission().cached(&page("blue", "open", "b"));
+        let taken = open().cached(&page("blue", "old", "a"));
+        assert_eq!(denied(taken).await.unwrap_err(), "not unique");
+        let elsewhere = open().cached(&page("red", "old", "a"));
+        assert!(denied(elsewhere).await.is_ok());
+    }
+
+    /// Reads a kind that it does not declare.
+    struct Undeclared;
+
+    impl Validate for Undeclared {
+        type Resource = ConfigMap;
+
+        async fn validate(
+            &self,
+            _: &Change<ConfigMap>,
+            cx: &Admission,
+        ) -> Result<Warnings, Denied> {
+            cx.get::<ServiceAccount>("a").await?;
+            Ok(Warnings::none())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_declared_cannot_be_read() {
+        let admission = OfflineAdmission::new().validates(Undeclared);
+        let denied = admission.create(&ConfigMap::named("a")).await.unwrap_err();
+        assert_eq!(
+            (denied.code(), denied.to_string()),
+            (
+                500,
+                "the webhook cannot decide: it reads ServiceAccount objects, but does not declare it: add \
+                 `reads.kind::<ServiceAccount>()` to its function `reads`"
+                    .into()
+            )
+        );
     }
 }

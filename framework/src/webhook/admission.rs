@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use k8s_openapi::api::authentication::v1::UserInfo;
 use parking_lot::Mutex;
@@ -6,8 +6,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::{Denied, Operation, review::ReviewRequest};
-use crate::{client::decode_plain, resource::Object};
+use super::{Denied, Operation, ReadCaches, review::ReviewRequest};
+use crate::{
+    cache::Lister,
+    client::decode_plain,
+    resource::{Object, ObjectKey, Resource, Scope},
+};
 
 /// The request that is admitted: who asks for what.
 pub struct Admission {
@@ -21,12 +25,13 @@ pub struct Admission {
     old_object: Option<Box<RawValue>>,
     options: Option<Box<RawValue>>,
     deadline: Instant,
+    caches: ReadCaches,
     audit: Mutex<BTreeMap<String, String>>,
 }
 
 impl Admission {
     /// The rest of a request whose object is read elsewhere.
-    pub(super) fn new(request: ReviewRequest, deadline: Instant) -> Self {
+    pub(super) fn new(request: ReviewRequest, deadline: Instant, caches: ReadCaches) -> Self {
         Self {
             uid: request.uid,
             operation: request.operation,
@@ -38,6 +43,7 @@ impl Admission {
             old_object: request.old_object,
             options: request.options,
             deadline,
+            caches,
             audit: Mutex::default(),
         }
     }
@@ -96,6 +102,54 @@ impl Admission {
     /// A denial if the options do not fit the type. `?` returns it.
     pub fn options<T: DeserializeOwned>(&self) -> Result<Option<T>, Denied> {
         read_optional(self.options.as_deref(), "the options of the request")
+    }
+
+    /// The cached object of that name, in the namespace of the request if the kind is namespaced. `None` if the cache has none. It
+    /// waits until the cache has synced. The cache may be a little older than the API server.
+    ///
+    /// ```
+    /// use pilothouse::{k8s::api::core::v1::ConfigMap, prelude::*, webhook::{Admission, Change, Denied, Reads, Validate, Warnings}};
+    ///
+    /// /// Refuses Deployments in a namespace that is closed.
+    /// struct Open;
+    ///
+    /// impl Validate for Open {
+    ///     type Resource = Deployment;
+    ///
+    ///     fn reads(&self, reads: Reads) -> Reads {
+    ///         reads.kind::<ConfigMap>()
+    ///     }
+    ///
+    ///     async fn validate(&self, _: &Change<Deployment>, cx: &Admission) -> Result<Warnings, Denied> {
+    ///         match cx.get::<ConfigMap>("closed").await? {
+    ///             Some(_) => Err(Denied::new("the namespace is closed")),
+    ///             None => Ok(Warnings::none()),
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// A denial if the webhook does not declare the kind in its function `reads`, or if the object does not fit its Rust type. `?`
+    /// returns it.
+    pub async fn get<C: Resource>(&self, name: &str) -> Result<Option<Arc<C>>, Denied> {
+        let namespace = self.namespace().filter(|_| C::Scope::NAMESPACED);
+        let found = self
+            .lister::<C>()
+            .await?
+            .get(&ObjectKey::new(namespace, name));
+        found.map_err(|object| {
+            let message = format!("the webhook cannot decide: {object}");
+            Denied::with(500, "InternalError", message)
+        })
+    }
+
+    /// The cache of a kind, to search it by name, namespace, owner or labels. It waits until the cache has synced.
+    ///
+    /// # Errors
+    /// A denial if the webhook does not declare the kind in its function `reads`. `?` returns it.
+    pub async fn lister<C: Resource>(&self) -> Result<Lister<C>, Denied> {
+        self.caches.lister().await
     }
 
     /// When the answer is due. The framework denies the request then.

@@ -45,7 +45,14 @@
 //! default in the schema of your own kind (`#[schema(rule(..), default = ..)]`), and a `ValidatingAdmissionPolicy` for kinds of
 //! others, if the object alone decides.
 //!
+//! # Caches
+//! [`Validate::reads`] and [`Mutate::reads`] declare the kinds that a webhook reads with [`Admission::get`] and [`Admission::lister`]. They
+//! are the caches of the controllers. A call waits until its cache has synced, at most until the timeout of the webhook.
+//!
 //! # Guarantees
+//! * No call is lost while certificates are replaced or a replica stops in order. A replica that stops goes on answering for at least
+//!   5 s after it is not ready, and then asks for no further calls on its connections. Only a process that is killed loses the calls that it
+//!   was answering.
 //! * A patch is the difference between the object before and after [`Mutate::mutate`]. Fields that the Rust type does not know
 //!   stay as they are, also in the items of lists: items are the same if they are equal or have the same `name`.
 //! * A panic, and a call that takes longer than the API server waits, denies the request with a message that says so, or
@@ -60,6 +67,7 @@
 //! | --- | --- |
 //! | `validate.rs`, `mutate.rs` | the user's code: [`Validate`], [`Mutate`] |
 //! | `rules.rs`, `operation.rs` | [`Rules`]: which requests a webhook gets; [`Operation`] |
+//! | `reads.rs` | [`Reads`]: the kinds that a webhook reads from caches |
 //! | `change.rs`, `admission.rs` | [`Change`]: the objects of a request; [`Admission`]: the rest of it |
 //! | `denied.rs`, `warnings.rs` | [`Denied`] and [`Warnings`]: the answer |
 //! | `patch/` | the JSON patch of a mutation |
@@ -85,6 +93,7 @@ mod mutate;
 mod offline;
 mod operation;
 mod patch;
+mod reads;
 mod refused;
 mod review;
 mod routes;
@@ -103,6 +112,8 @@ pub(crate) use configuration::{Configurations, Target};
 pub use denied::Denied;
 pub use mutate::Mutate;
 pub use operation::Operation;
+pub(crate) use reads::ReadCaches;
+pub use reads::Reads;
 use routes::routes;
 pub use rules::Rules;
 pub(crate) use server::{WebhookOptions, WebhookServer};

@@ -1,4 +1,4 @@
-use super::{Admission, Denied, Rules, Warnings};
+use super::{Admission, Denied, Reads, Rules, Warnings};
 use crate::controller::Reconcilable;
 
 /// Changes an object before it is stored: a mutating admission webhook.
@@ -30,6 +30,11 @@ pub trait Mutate: Send + Sync + 'static {
     /// Which requests the webhook gets. The default: creation and update of the object.
     fn rules(&self, rules: Rules) -> Rules {
         rules
+    }
+
+    /// The kinds that the webhook reads from caches, with [`Admission::get`] and [`Admission::lister`]. The default: none.
+    fn reads(&self, reads: Reads) -> Reads {
+        reads
     }
 
     /// Changes the object in place, or denies the request. The framework compares the object before and after, and sends only the

@@ -5,18 +5,23 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::{Denied, Warnings, Webhook, patch::apply, review::ReviewRequest};
+use super::{Denied, ReadCaches, Warnings, Webhook, patch::apply, review::ReviewRequest};
 
 impl Webhook {
     /// Decides about a review, and changes its object as an API server would.
-    pub(crate) async fn admit(&self, review: &mut Value) -> Result<Warnings, Denied> {
+    pub(crate) async fn admit(
+        &self,
+        review: &mut Value,
+        caches: &ReadCaches,
+    ) -> Result<Warnings, Denied> {
         let wrong = |problem: String| Denied::with(500, "InternalError", problem);
         let request = ReviewRequest::read(review.to_string().as_bytes());
         let request = request.map_err(|refused| wrong(refused.message))?;
         self.check_kind(&request)
             .map_err(|refused| wrong(refused.message))?;
         let limit = self.rules.timeout;
-        let decided = timeout(limit, self.decide(request, Instant::now() + limit)).await;
+        let decided = self.decide(request, Instant::now() + limit, caches.clone());
+        let decided = timeout(limit, decided).await;
         let decision = decided.map_err(|_| wrong(late(limit)))?;
         let allowed = decision.outcome?;
         let object = &mut review["request"]["object"];

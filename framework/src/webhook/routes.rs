@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
 use super::{
-    Webhook,
+    ReadCaches, Webhook,
     refused::Refused,
     service::{BodyMemory, WebhookService},
 };
@@ -19,6 +19,7 @@ use crate::{client::Body, metrics::Metrics, server::Routes};
 pub(crate) fn routes(
     webhooks: &[Webhook],
     metrics: &Metrics,
+    caches: &ReadCaches,
     stopping: CancellationToken,
 ) -> Routes {
     let memory = BodyMemory::new();
@@ -28,6 +29,7 @@ pub(crate) fn routes(
         let service = Arc::new(WebhookService {
             metrics: metrics.webhook(&path),
             memory: memory.clone(),
+            caches: caches.clone(),
             webhook: webhook.clone(),
         });
         let stopping = stopping.clone();

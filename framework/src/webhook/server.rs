@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "self-signed")]
 use super::certificates::{KeepError, Keeper, Stored};
-use super::{Webhook, configuration::Target, installer::Installer, routes};
+use super::{ReadCaches, Webhook, configuration::Target, installer::Installer, routes};
 #[cfg(feature = "self-signed")]
 use crate::server::CertificateHandle;
 use crate::{
@@ -37,6 +37,8 @@ pub(crate) struct WebhookOptions {
     pub(crate) url: Option<String>,
     /// The pause between two looks at the Secret and at the configurations.
     pub(crate) check_period: Duration,
+    /// What the webhooks read.
+    pub(crate) caches: ReadCaches,
 }
 
 impl WebhookOptions {
@@ -51,6 +53,8 @@ impl WebhookOptions {
         let (operator, namespace) = (&self.operator, &self.namespace);
         let all =
             super::Configurations::new(operator, namespace, &self.webhooks, &target, None).access();
+        let reads = self.webhooks.iter().map(|webhook| webhook.reads.access());
+        let all = reads.fold(all, Access::and);
         #[cfg(feature = "self-signed")]
         if self.certificates.is_none() {
             return all.and(Keeper::access(operator, namespace));
@@ -154,7 +158,7 @@ impl WebhookServer {
         let waiting = "the webhooks have no certificate yet".to_owned();
         Ok(Ok(Self {
             server,
-            routes: routes(&options.webhooks, metrics, stopping),
+            routes: routes(&options.webhooks, metrics, &options.caches, stopping),
             installer: Installer::new(
                 client.clone(),
                 options.operator,

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    Denied, Webhook,
+    Denied, ReadCaches, Webhook,
     refused::{JSON, Refused},
     review::{Decision, ReviewRequest},
 };
@@ -46,6 +46,7 @@ pub(super) struct WebhookService {
     pub(super) webhook: Webhook,
     pub(super) memory: BodyMemory,
     pub(super) metrics: WebhookMetrics,
+    pub(super) caches: ReadCaches,
 }
 
 impl WebhookService {
@@ -94,7 +95,9 @@ impl WebhookService {
         self.webhook.check_kind(&request)?;
         let uid = request.uid.clone();
         // The call itself may panic, too.
-        let decided = catch_panic_of(async { self.webhook.decide(request, deadline).await });
+        let caches = self.caches.clone();
+        let decided =
+            catch_panic_of(async { self.webhook.decide(request, deadline, caches).await });
         let failed = match timeout_at(deadline, decided).await {
             Ok(Ok(decision)) => return self.write(&decision, &uid),
             Ok(Err(panic)) => {

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 
 use super::{
-    Admission, Change, Denied, Mutate, Operation, Rules, Validate, Warnings, Webhook,
+    Admission, Change, Denied, Mutate, Operation, ReadCaches, Rules, Validate, Warnings, Webhook,
     patch::apply,
     service::{BodyMemory, MAX_BODY, WebhookService},
 };
@@ -36,6 +36,7 @@ impl World {
         let service = WebhookService {
             metrics: metrics.webhook(&webhook.path()),
             memory: BodyMemory::new(),
+            caches: ReadCaches::default(),
             webhook,
         };
         Self { service, metrics }

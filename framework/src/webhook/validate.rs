@@ -1,4 +1,4 @@
-use super::{Admission, Change, Denied, Rules, Warnings};
+use super::{Admission, Change, Denied, Reads, Rules, Warnings};
 use crate::controller::Reconcilable;
 
 /// Decides whether a change of an object is allowed: a validating admission webhook.
@@ -33,6 +33,11 @@ pub trait Validate: Send + Sync + 'static {
     /// Which requests the webhook gets. The default: creation and update of the object.
     fn rules(&self, rules: Rules) -> Rules {
         rules
+    }
+
+    /// The kinds that the webhook reads from caches, with [`Admission::get`] and [`Admission::lister`]. The default: none.
+    fn reads(&self, reads: Reads) -> Reads {
+        reads
     }
 
     /// Allows the change, with warnings for the user, or denies it.

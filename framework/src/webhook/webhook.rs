@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Admission, Change, Denied, Mutate, Operation, Rules, Validate,
+    Admission, Change, Denied, Mutate, Operation, ReadCaches, Reads, Rules, Validate,
     admission::read,
     change::missing,
     patch,
@@ -17,13 +17,15 @@ use crate::{
     resource::{ApiResource, StatusDetails},
 };
 
-type Decide = Arc<dyn Fn(ReviewRequest, Instant) -> BoxFuture<'static, Decision> + Send + Sync>;
+type Decide =
+    Arc<dyn Fn(ReviewRequest, Instant, ReadCaches) -> BoxFuture<'static, Decision> + Send + Sync>;
 
 /// A validation or a mutation of one kind, without the user's types.
 #[derive(Clone)]
 pub(crate) struct Webhook {
     pub(super) resource: ApiResource,
     pub(super) rules: Rules,
+    pub(crate) reads: Reads,
     pub(super) mutates: bool,
     /// Whether the operator defines the kind.
     pub(super) is_own_kind: bool,
@@ -35,13 +37,16 @@ pub(crate) struct Webhook {
 impl Webhook {
     /// The webhook of a validation.
     pub(crate) fn validating<V: Validate>(resource: ApiResource, validate: V) -> Self {
-        let rules = validate.rules(Rules::new());
+        let declared = (
+            validate.rules(Rules::new()),
+            validate.reads(Reads::default()),
+        );
         let validate = Arc::new(validate);
-        let decide: Decide = Arc::new(move |request, deadline| {
+        let decide: Decide = Arc::new(move |request, deadline, caches| {
             let validate = validate.clone();
             let decided = async move {
                 let change = Change::<V::Resource>::of(&request);
-                let cx = Admission::new(request, deadline);
+                let cx = Admission::new(request, deadline, caches);
                 let outcome = match change {
                     Ok(change) => validate.validate(&change, &cx).await,
                     Err(denied) => Err(denied),
@@ -50,18 +55,18 @@ impl Webhook {
             };
             decided.boxed()
         });
-        Self::new::<V::Resource>(resource, rules, false, decide)
+        Self::new::<V::Resource>(resource, declared, false, decide)
     }
 
     /// The webhook of a mutation.
     pub(crate) fn mutating<M: Mutate>(resource: ApiResource, mutate: M) -> Self {
-        let rules = mutate.rules(Rules::new());
+        let declared = (mutate.rules(Rules::new()), mutate.reads(Reads::default()));
         let mutate = Arc::new(mutate);
-        let decide: Decide = Arc::new(move |mut request, deadline| {
+        let decide: Decide = Arc::new(move |mut request, deadline, caches| {
             let mutate = mutate.clone();
             let decided = async move {
                 let object = request.object.take();
-                let cx = Admission::new(request, deadline);
+                let cx = Admission::new(request, deadline, caches);
                 let changed = async {
                     let object = object.ok_or_else(|| missing("object"))?;
                     let mut typed: M::Resource = read(&object, "the object")?;
@@ -79,18 +84,19 @@ impl Webhook {
             };
             decided.boxed()
         });
-        Self::new::<M::Resource>(resource, rules, true, decide)
+        Self::new::<M::Resource>(resource, declared, true, decide)
     }
 
     fn new<K: Reconcilable>(
         resource: ApiResource,
-        rules: Rules,
+        (rules, reads): (Rules, Reads),
         mutates: bool,
         decide: Decide,
     ) -> Self {
         Self {
             resource,
             rules,
+            reads,
             mutates,
             is_own_kind: K::definition().is_some(),
             is_dynamic: K::IS_RUNTIME,
@@ -154,14 +160,19 @@ impl Webhook {
     }
 
     /// Decides about a request.
-    pub(super) async fn decide(&self, request: ReviewRequest, deadline: Instant) -> Decision {
+    pub(super) async fn decide(
+        &self,
+        request: ReviewRequest,
+        deadline: Instant,
+        caches: ReadCaches,
+    ) -> Decision {
         let details = StatusDetails {
             name: request.name.clone(),
             group: request.kind.group.clone(),
             kind: request.kind.kind.clone(),
             ..StatusDetails::default()
         };
-        let mut decision = (self.decide)(request, deadline).await;
+        let mut decision = (self.decide)(request, deadline, caches).await;
         if let Err(denied) = &mut decision.outcome {
             denied.about(details);
         }

@@ -2,8 +2,9 @@
 
 // ANCHOR: webhooks
 use pilothouse::{
+    k8s::api::core::v1::ConfigMap,
     prelude::*,
-    webhook::{Admission, Change, Denied, Mutate, Rules, Validate, Warnings},
+    webhook::{Admission, Change, Denied, Mutate, Reads, Rules, Validate, Warnings},
 };
 
 /// Nobody but an administrator changes a paused Deployment.
@@ -29,7 +30,7 @@ impl Validate for Paused {
     }
 }
 
-/// A Deployment belongs to the team of its namespace.
+/// A Deployment belongs to the team that the ConfigMap `team` of its namespace names, or else to that of the namespace's name.
 struct Team;
 
 impl Mutate for Team {
@@ -44,8 +45,16 @@ impl Mutate for Team {
     }
     // ANCHOR_END: rules
 
+    // ANCHOR: reads
+    fn reads(&self, reads: Reads) -> Reads {
+        reads.kind::<ConfigMap>()
+    }
+    // ANCHOR_END: reads
+
     async fn mutate(&self, object: &mut Deployment, cx: &Admission) -> Result<Warnings, Denied> {
-        let team = cx.namespace().unwrap_or_default().to_owned();
+        let settings = cx.get::<ConfigMap>("team").await?;
+        let named = settings.and_then(|settings| settings.data.as_ref()?.get("name").cloned());
+        let team = named.unwrap_or_else(|| cx.namespace().unwrap_or_default().to_owned());
         let labels = object.metadata.labels.get_or_insert_default();
         labels.entry("team".into()).or_insert(team);
         Ok(Warnings::none())
@@ -83,9 +92,16 @@ mod tests {
                 ..PodSpec::default()
             }),
         };
-        let admission = OfflineAdmission::new().mutates(Team).validates(Paused);
-        let (stored, _) = admission.create(&web).await.unwrap();
+        let admission = || OfflineAdmission::new().mutates(Team).validates(Paused);
+        let (stored, _) = admission().create(&web).await.unwrap();
         assert_eq!(stored.label("team"), Some("blue"));
+
+        let mut settings = ConfigMap::named("team");
+        settings.metadata.namespace = Some("blue".into());
+        settings.data = Some([("name".into(), "ocean".into())].into());
+        let admission = admission().cached(&settings);
+        let (stored, _) = admission.create(&web).await.unwrap();
+        assert_eq!(stored.label("team"), Some("ocean"));
     }
     // ANCHOR_END: test
 }

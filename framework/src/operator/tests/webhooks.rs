@@ -26,7 +26,7 @@ use crate::{
     operator::{Operator, OperatorError, Running, WebhookServing},
     resource::Object,
     server::Address,
-    webhook::{Admission, Change, Denied, Mutate, Validate, Warnings},
+    webhook::{Admission, Change, Denied, Mutate, Reads, Validate, Warnings},
 };
 
 const HOST: &str = "scribe-webhook.default.svc";
@@ -246,6 +246,20 @@ fn two_webhooks_of_one_kind_need_names() {
 }
 
 #[test]
+fn the_roles_allow_what_webhooks_read() {
+    let roles = Operator::new("scribe")
+        .validates(Known)
+        .roles("scribe-system");
+    let everywhere = serde_json::to_value(&roles.unwrap().cluster_roles[0].rules).unwrap();
+    let expected =
+        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]});
+    assert!(
+        everywhere.as_array().unwrap().contains(&expected),
+        "{everywhere}"
+    );
+}
+
+#[test]
 fn the_roles_of_an_operator_with_webhooks_have_their_access_by_name() {
     let operator = Operator::new("scribe").validates(Full).mutates(Label);
     let roles = operator.roles("scribe-system").unwrap();
@@ -268,4 +282,53 @@ fn the_roles_of_an_operator_with_webhooks_have_their_access_by_name() {
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["scribe-webhook-certificates"], "verbs": ["get", "update"]},
     ]);
     assert_eq!(within, expected);
+}
+
+/// Allows a Pod if its namespace has a ConfigMap of its name.
+struct Known;
+
+impl Validate for Known {
+    type Resource = Pod;
+
+    fn reads(&self, reads: Reads) -> Reads {
+        reads.kind::<ConfigMap>()
+    }
+
+    async fn validate(&self, _: &Change<Pod>, cx: &Admission) -> Result<Warnings, Denied> {
+        match cx.get::<ConfigMap>(cx.name().unwrap_or_default()).await? {
+            Some(_) => Ok(Warnings::none()),
+            None => Err(Denied::new("unknown")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_reads_the_cache_of_a_controller_and_readiness_names_it() {
+    let sandbox = sandbox();
+    let process = Process::of(&sandbox, "first");
+    let maps = Api::<ConfigMap>::namespaced(&process.client, "default");
+    let (params, known) = (Default::default(), ConfigMap::named("known"));
+    maps.create(&params, &known).await.unwrap();
+    let serving = WebhookServing::new().address(Address::loopback(0));
+    let operator = process.unelected(&Scribe::quick()).validates(Known);
+    let running = process.start(operator.webhook_serving(serving)).await;
+    let validating = Api::<ValidatingWebhookConfiguration>::all(&process.client);
+    let webhooks = validating.get("scribe").await.unwrap().webhooks.unwrap();
+    let bundle = webhooks[0].client_config.ca_bundle.clone().unwrap().0;
+    let address = running.webhook_address().unwrap();
+    for (name, allowed) in [("known", true), ("other", false)] {
+        let mut review = review("Pod", json!({"metadata": {"name": name}}));
+        review["request"]["name"] = name.into();
+        review["request"]["namespace"] = "default".into();
+        let answer = post(address, &bundle, "/validate--v1-pod", &review).await;
+        assert_eq!(answer.unwrap()["response"]["allowed"], allowed, "{name}");
+    }
+    // The controller of ConfigMaps has the same one.
+    let caches = running.informers.statuses();
+    let of_maps = caches
+        .iter()
+        .filter(|one| &*one.resource.plural == "configmaps");
+    assert_eq!(of_maps.count(), 1);
+    assert!(ready(&running, "informer-configmaps").starts_with("[+]informer-configmaps ok"));
+    running.stop().await;
 }

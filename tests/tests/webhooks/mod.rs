@@ -1,0 +1,14 @@
+//! Webhooks of an operator, called by the sandbox and by a real API server. The server of `tests/cluster` is enough, because it reaches
+//! the operator by a URL on loopback.
+//!
+//! | file | what it shows |
+//! | --- | --- |
+//! | `calls.rs` | what a user sees of validations and mutations, on both servers |
+//! | `dev.rs` | the command `dev` installs the configurations by itself |
+//! | `replica.rs` | an operator as a process |
+
+mod calls;
+#[cfg(unix)]
+mod dev;
+#[cfg(unix)]
+mod replica;
