@@ -5,10 +5,16 @@
 //! | --- | --- |
 //! | `calls.rs` | what a user sees of validations and mutations, on both servers |
 //! | `dev.rs` | the command `dev` installs the configurations by itself |
+//! | `lossless.rs` | no write fails while certificates, replicas and the leader change |
+//! | `forwarder.rs` | a Service in front of two replicas |
 //! | `replica.rs` | an operator as a process |
 
 mod calls;
 #[cfg(unix)]
 mod dev;
+#[cfg(all(unix, feature = "slow"))]
+mod forwarder;
+#[cfg(all(unix, feature = "slow"))]
+mod lossless;
 #[cfg(unix)]
 mod replica;
