@@ -183,6 +183,7 @@
 //! | [`election`] | leader election with a Lease | tools/leaderelection |
 //! | [`controller`] | reconcilers, their sources and predicates, finalizers, read-your-writes | controller-runtime |
 //! | [`server`] | a listener for HTTP and HTTPS, with authentication and authorization | metrics/server, certwatcher |
+//! | [`webhook`] | admission: validations and mutations | controller-runtime/webhook |
 //! | [`manifests`] | the objects that an operator needs in a cluster: roles, Deployment, … | kubebuilder's `config` |
 //! | [`operator`] | the program: its command line, settings, logs, start and stop | manager |
 //! | `testing` | operators in tests: without a server, or with one in memory (feature `dev`) | envtest |
@@ -199,7 +200,7 @@
 //! | `streams` | no | `exec`, `attach` and `port_forward` of Pods, over WebSocket |
 //! | `anyhow` | no | `?` in a reconciler takes `anyhow::Error`, and still finds conflicts, `Retry-After` and missing rights in it |
 //! | `clap-derive` | no | the derives of [`clap`], for flags and subcommands of your own |
-//! | `self-signed` | no | certificates that a server makes for itself |
+//! | `self-signed` | no | certificates that a server makes for itself, and those of webhooks |
 //! | `otel` | no | traces of reconciles and their requests for an OpenTelemetry collector, over OTLP |
 //! | `dev` | no | the subcommand `dev` with an API server in the process, and the module `testing` |
 //!
@@ -243,6 +244,7 @@ pub mod resource;
 pub mod server;
 #[cfg(feature = "dev")]
 pub mod testing;
+pub mod webhook;
 
 /// The traits of the derives with the same names.
 pub use crate::{crd::Schema, resource::Resource};

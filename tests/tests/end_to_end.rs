@@ -35,4 +35,5 @@ mod shared_secret;
 mod sources;
 mod status;
 mod stories;
+mod webhooks;
 mod without_conditions;

@@ -185,3 +185,53 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
         assert!(error.starts_with(expected), "{line}: {error}");
     }
 }
+
+/// The outputs of `teams manifests`, an operator with webhooks.
+fn teams(run: &[&str]) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_teams"))
+        .args(IMAGE.split_whitespace())
+        .args(run)
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn manifests_of_an_operator_with_webhooks_have_their_service_and_configurations() {
+    let (text, _) = teams(&[]);
+    insta::assert_snapshot!("manifests_with_webhooks", text);
+}
+
+#[test]
+fn a_given_certificate_of_webhooks_comes_from_a_secret() {
+    let (text, _) = teams(&["--", "--webhook-certificate-dir", "/certs"]);
+    for expected in [
+        "secretName: teams-webhook-certificate\n",
+        "- mountPath: /certs\n",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    assert!(!text.contains("- teams-webhook-certificates\n"), "{text}");
+}
+
+#[test]
+fn webhooks_that_the_api_server_could_not_call_are_refused_with_what_to_do() {
+    for (flag, value, expected) in [
+        (
+            "--webhook-address",
+            "127.0.0.1:9443",
+            "error: the API server cannot reach webhooks at --webhook-address 127.0.0.1:9443: write a port for every address, such as `:9443`",
+        ),
+        (
+            "--webhook-certificate-dir",
+            "certs",
+            "error: a Secret with the certificate cannot be mounted at `certs`: write an absolute path, such as --webhook-certificate-dir /certificate",
+        ),
+    ] {
+        let (text, error) = teams(&["--", flag, value]);
+        assert_eq!(text, "");
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

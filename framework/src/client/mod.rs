@@ -121,7 +121,7 @@ pub use config::{
 };
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
-pub(crate) use decode::{DecodeThread, Decoder};
+pub(crate) use decode::{DecodeThread, Decoder, decode_plain};
 pub use discovery::{
     Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
 };

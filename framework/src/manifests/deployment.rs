@@ -15,14 +15,11 @@ use k8s_openapi::{
     },
 };
 
-use super::{Endpoint, Installation, manifests::Program};
+use super::{Endpoint, Installation, WebhookPort, manifests::Program};
 use crate::resource::{Labels, ObjectMeta};
 
 /// The name of the operator's container.
 pub(super) const CONTAINER: &str = "operator";
-
-/// The name of the volume with the certificate.
-const CERTIFICATE: &str = "metrics-certificate";
 
 /// An operator stops within 29 s. The rest is for the kubelet.
 const GRACE_PERIOD_SECONDS: i64 = 35;
@@ -109,49 +106,56 @@ fn pod(installation: &Installation, program: &Program) -> PodSpec {
             }),
             ..PodSecurityContext::default()
         }),
-        volumes: certificate(program).map(|_| {
-            vec![Volume {
-                name: CERTIFICATE.into(),
-                secret: Some(SecretVolumeSource {
-                    secret_name: Some(Endpoint::secret(installation)),
-                    ..SecretVolumeSource::default()
-                }),
-                ..Volume::default()
-            }]
-        }),
+        volumes: some(certificates(program).map(|(name, _)| Volume {
+            name: name.into(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(format!("{}-{name}", installation.name)),
+                ..SecretVolumeSource::default()
+            }),
+            ..Volume::default()
+        })),
         topology_spread_constraints: (program.replicas > 1).then(|| vec![spread]),
         ..PodSpec::default()
     }
 }
 
-/// The folder into which the Secret with the certificate is mounted.
-fn certificate(program: &Program) -> Option<&String> {
-    program.endpoint.as_ref()?.certificate.as_ref()
+/// The volumes of the Secrets with certificates, and the folders into which they are mounted.
+fn certificates(program: &Program) -> impl Iterator<Item = (&'static str, &String)> {
+    let endpoint = program.endpoint.as_ref();
+    let metrics = endpoint.and_then(|endpoint| endpoint.certificate.as_ref());
+    let webhooks = program.webhooks.as_ref();
+    let webhooks = webhooks.and_then(|webhooks| webhooks.certificate.as_ref());
+    let metrics = metrics.map(|folder| (Endpoint::CERTIFICATE, folder));
+    let webhooks = webhooks.map(|folder| (WebhookPort::CERTIFICATE, folder));
+    metrics.into_iter().chain(webhooks)
+}
+
+fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let items: Vec<T> = items.collect();
+    (!items.is_empty()).then_some(items)
 }
 
 fn container(program: &Program) -> Container {
     let endpoint = program.endpoint.as_ref();
+    let metrics = endpoint.map(|endpoint| ContainerPort {
+        name: Some(Endpoint::PORT.into()),
+        container_port: endpoint.port.into(),
+        ..ContainerPort::default()
+    });
+    let webhooks = program.webhooks.as_ref().map(WebhookPort::container_port);
     Container {
         name: CONTAINER.into(),
         image: Some(program.image.clone()),
         args: Some(program.args.clone()),
-        ports: endpoint.map(|endpoint| {
-            vec![ContainerPort {
-                name: Some(Endpoint::PORT.into()),
-                container_port: endpoint.port.into(),
-                ..ContainerPort::default()
-            }]
-        }),
+        ports: some(metrics.into_iter().chain(webhooks)),
         liveness_probe: endpoint.map(|endpoint| probe(endpoint, "/livez", 10, 6)),
         readiness_probe: endpoint.map(|endpoint| probe(endpoint, "/readyz", 5, 3)),
-        volume_mounts: certificate(program).map(|folder| {
-            vec![VolumeMount {
-                name: CERTIFICATE.into(),
-                mount_path: folder.clone(),
-                read_only: Some(true),
-                ..VolumeMount::default()
-            }]
-        }),
+        volume_mounts: some(certificates(program).map(|(name, folder)| VolumeMount {
+            name: name.into(),
+            mount_path: folder.clone(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        })),
         resources: Some(resources()),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),

@@ -17,9 +17,12 @@ impl Endpoint {
     /// The name of the port in the container and in the Service.
     pub(super) const PORT: &str = "metrics";
 
+    /// The name of the volume with the certificate, and the end of the name of its Secret.
+    pub(super) const CERTIFICATE: &str = "metrics-certificate";
+
     /// The Secret with the certificate.
     pub(super) fn secret(installation: &Installation) -> String {
-        format!("{}-metrics-certificate", installation.name)
+        format!("{}-{}", installation.name, Self::CERTIFICATE)
     }
 
     /// `http` or `https`.

@@ -1,5 +1,6 @@
 use k8s_openapi::{
     api::{
+        admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
         apps::v1::Deployment,
         core::v1::{Container, Namespace, Service},
         networking::v1::NetworkPolicy,
@@ -10,7 +11,7 @@ use k8s_openapi::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Endpoint, Installation, Roles, alerts, deployment, network};
+use super::{Endpoint, Installation, Roles, WebhookPort, alerts, deployment, network};
 use crate::{
     crd,
     resource::{DynamicObject, ObjectMeta},
@@ -31,12 +32,18 @@ pub struct Manifests {
     pub roles: Roles,
     /// The Service for metrics. `None` if the operator serves none.
     pub service: Option<Service>,
+    /// The Service at which the API server calls the webhooks. `None` if the operator has none.
+    pub webhook_service: Option<Service>,
     /// The operator's pods.
     pub deployment: Deployment,
     /// Keeps a drain of nodes from stopping all replicas at once. `None` for a single replica.
     pub pod_disruption_budget: Option<PodDisruptionBudget>,
-    /// Lets nothing connect to the pods but to the port of metrics and health.
+    /// Lets nothing connect to the pods but to the ports of metrics, health and webhooks.
     pub network_policy: Option<NetworkPolicy>,
+    /// The validations of the operator. It writes their `caBundle` itself.
+    pub validating_webhooks: Option<ValidatingWebhookConfiguration>,
+    /// The mutations of the operator. It writes their `caBundle` itself.
+    pub mutating_webhooks: Option<MutatingWebhookConfiguration>,
     /// Lets the Prometheus operator collect the metrics, if this was asked for.
     pub service_monitor: Option<DynamicObject>,
     /// The alerts for the Prometheus operator, if this was asked for.
@@ -55,6 +62,8 @@ pub(crate) struct Program {
     pub(crate) elects: bool,
     /// Where metrics and health are served.
     pub(crate) endpoint: Option<Endpoint>,
+    /// How webhooks are served. `None` if the operator has none.
+    pub(crate) webhooks: Option<WebhookPort>,
 }
 
 impl Manifests {
@@ -70,10 +79,13 @@ impl Manifests {
             definitions,
             roles,
             service: endpoint.map(|endpoint| network::service(&installation, endpoint)),
+            webhook_service: None,
+            validating_webhooks: None,
+            mutating_webhooks: None,
             deployment: deployment::deployment(&installation, program),
             pod_disruption_budget: (program.replicas > 1)
                 .then(|| deployment::disruption_budget(&installation)),
-            network_policy: Some(network::policy(&installation, endpoint)),
+            network_policy: Some(network::policy(&installation, program)),
             service_monitor: None,
             prometheus_rule: None,
             more: Vec::new(),
@@ -121,9 +133,12 @@ impl Manifests {
         all.extend(self.definitions.iter().map(crd::to_json));
         all.extend(self.roles.to_json()?);
         add(&mut all, &self.service)?;
+        add(&mut all, &self.webhook_service)?;
         add(&mut all, &Some(&self.deployment))?;
         add(&mut all, &self.pod_disruption_budget)?;
         add(&mut all, &self.network_policy)?;
+        add(&mut all, &self.validating_webhooks)?;
+        add(&mut all, &self.mutating_webhooks)?;
         add(&mut all, &self.service_monitor)?;
         add(&mut all, &self.prometheus_rule)?;
         for object in &self.more {

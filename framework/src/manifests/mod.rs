@@ -25,6 +25,7 @@
 //! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
 //! | `endpoint.rs` | where metrics and health are served |
 //! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `webhooks.rs` | the Service and the configurations of webhooks |
 //! | `alerts.rs` | the alerts, for Prometheus and for the Prometheus operator |
 //! | `dashboard.rs` | the dashboard for Grafana |
 //! | `manifests.rs` | [`Manifests`]: all objects |
@@ -42,6 +43,7 @@ pub(crate) mod kustomize;
 mod manifests;
 mod network;
 mod roles;
+mod webhooks;
 
 pub(crate) use alerts::{prometheus_rule, rules};
 pub(crate) use dashboard::dashboard;
@@ -52,3 +54,4 @@ pub use installation::{Installation, InvalidName};
 pub use manifests::Manifests;
 pub(crate) use manifests::Program;
 pub use roles::Roles;
+pub(crate) use webhooks::WebhookPort;

@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 use serde_json::json;
 
-use super::{Endpoint, Installation};
+use super::{Endpoint, Installation, manifests::Program, webhooks};
 use crate::resource::{ApiResource, DynamicObject, Labels};
 
 /// The token of the pods of Prometheus.
@@ -32,15 +32,20 @@ pub(super) fn service(installation: &Installation, endpoint: &Endpoint) -> Servi
     }
 }
 
-/// Everything may connect to the endpoint, and nothing to other ports. What the pods connect to is not limited, because
-/// the address of the API server is not known here.
-pub(super) fn policy(installation: &Installation, endpoint: Option<&Endpoint>) -> NetworkPolicy {
-    let open = endpoint.map(|_| NetworkPolicyIngressRule {
+/// Everything may connect to the endpoint and to the webhooks, and nothing to other ports. What the pods connect to is not limited,
+/// because the address of the API server is not known here.
+pub(super) fn policy(installation: &Installation, program: &Program) -> NetworkPolicy {
+    let endpoint = program.endpoint.iter().map(|_| Endpoint::PORT);
+    let webhooks = program.webhooks.iter().map(|_| webhooks::PORT);
+    let ports = endpoint.chain(webhooks);
+    let ports = ports.map(|name| NetworkPolicyPort {
+        port: Some(IntOrString::String(name.into())),
+        ..NetworkPolicyPort::default()
+    });
+    let ports: Vec<_> = ports.collect();
+    let open = (!ports.is_empty()).then(|| NetworkPolicyIngressRule {
         from: None,
-        ports: Some(vec![NetworkPolicyPort {
-            port: Some(IntOrString::String(Endpoint::PORT.into())),
-            ..NetworkPolicyPort::default()
-        }]),
+        ports: Some(ports),
     });
     NetworkPolicy {
         metadata: installation.within(&installation.namespace),

@@ -4,7 +4,7 @@ use prometheus::{IntCounter, Registry};
 
 use super::{
     CertificateMetrics, ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics,
-    InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics,
+    InformerMetrics, ReadYourWritesMetrics, WebhookMetrics, WorkQueueMetrics,
     controller::ControllerFamilies,
     election::ElectionFamilies,
     families,
@@ -13,6 +13,7 @@ use super::{
     process,
     read_your_writes::ReadYourWritesFamilies,
     text,
+    webhook::WebhookFamilies,
     workqueue::WorkQueueFamilies,
 };
 
@@ -34,6 +35,7 @@ struct Families {
     election: ElectionFamilies,
     tasks: TaskFamilies,
     build: BuildFamilies,
+    webhook: WebhookFamilies,
 }
 
 impl Metrics {
@@ -55,6 +57,7 @@ impl Metrics {
                 election: ElectionFamilies::register(&registry),
                 tasks: TaskFamilies::register(&registry),
                 build: BuildFamilies::register(&registry),
+                webhook: WebhookFamilies::register(&registry),
                 registry,
             }),
         }
@@ -104,6 +107,11 @@ impl Metrics {
     /// The series of the election for the Lease `name`. New series start at zero.
     pub(crate) fn election(&self, name: &str) -> ElectionMetrics {
         self.families.election.of(name)
+    }
+
+    /// The series of the webhook at `path`. New series start at zero.
+    pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
+        self.families.webhook.of(path)
     }
 
     /// Counts panics of the operator's background tasks with the name `task`. Tasks have only a few

@@ -8,6 +8,7 @@
 //! | metrics | struct | series |
 //! | --- | --- | --- |
 //! | `controller_runtime_…` | `ControllerMetrics` | one set for each controller |
+//! | `controller_runtime_webhook_…`, `pilothouse_webhook_…` | `WebhookMetrics` | one set for each webhook |
 //! | `stale_sync_skips_total`, `pilothouse_controller_stale_…` | `ReadYourWritesMetrics` | one set for each controller |
 //! | `workqueue_…` | `WorkQueueMetrics` | one set for each queue |
 //! | `rest_client_…` | [`ClientMetrics`], [`ExecMetrics`] for credential plugins | shared by all clients |
@@ -66,6 +67,7 @@ mod read_your_writes;
 mod registered;
 mod series_use;
 mod text;
+mod webhook;
 mod workqueue;
 
 pub(crate) use certificate::CertificateMetrics;
@@ -84,6 +86,7 @@ pub(crate) use read_your_writes::ReadYourWritesMetrics;
 pub use registered::MetricError;
 pub(crate) use series_use::SeriesUse;
 pub use text::TEXT_FORMAT;
+pub(crate) use webhook::WebhookMetrics;
 pub(crate) use workqueue::WorkQueueMetrics;
 pub(crate) use workqueue::{QueueSample, SampledQueue};
 

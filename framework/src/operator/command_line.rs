@@ -1,16 +1,21 @@
-use std::{collections::BTreeSet, ffi::OsString, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Args, Command};
 use clap_complete::Shell;
 
 use super::{
+    WebhookServing,
     logs::{Filter, LogFormat},
     monitoring::AlertsFormat,
     output::Output,
     settings::{
         AdoptFlags, CHECK, Defaults, ElectionFlags, Environment, FORCE, MetricsAddress,
         OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES, command,
-        container_arguments, error, print,
+        container_arguments, error, print, read_webhook_serving,
     },
     version,
 };
@@ -127,6 +132,8 @@ pub(super) struct RunOptions {
     pub(super) election: Option<ElectionFlags>,
     pub(super) metrics_address: Option<Address>,
     pub(super) serving: ServingFlags,
+    /// `None` if the program has no webhooks.
+    pub(super) webhooks: Option<WebhookServing>,
     pub(super) log: Filter,
     pub(super) log_format: LogFormat,
 }
@@ -282,20 +289,36 @@ impl ManifestsOptions {
             }
         }
         if let Some(address) = run.metrics_address {
-            let is_local = address.host.is_some_and(|host| !host.is_unspecified());
-            if is_local || address.port == 0 {
+            if !is_reachable(address) {
                 return Err(error(format!(
                     "the kubelet cannot reach metrics and health at --metrics-address {address}: write a port for every address, such as \
                      `:8080`, or 0 to turn them off"
                 )));
             }
         }
-        if let Some(folder) = run.serving.serving.certificate_folder() {
+        let webhooks = run.webhooks.as_ref();
+        if let Some(address) = webhooks.map(|webhooks| webhooks.address)
+            && !is_reachable(address)
+        {
+            return Err(error(format!(
+                "the API server cannot reach webhooks at --webhook-address {address}: write a port for every address, such as `:9443`"
+            )));
+        }
+        let webhooks = webhooks.and_then(|webhooks| webhooks.certificates.as_deref());
+        for (flag, folder) in [
+            (
+                "metrics-cert-path",
+                run.serving.serving.certificate_folder(),
+            ),
+            ("webhook-certificate-dir", webhooks),
+        ] {
             // Only such a path can be that of a mounted Secret.
-            let is_possible = folder.is_absolute() && folder.parent().is_some();
-            if !is_possible || folder.to_str().is_none() {
+            let is_possible = |folder: &Path| folder.is_absolute() && folder.parent().is_some();
+            if let Some(folder) = folder
+                && (!is_possible(folder) || folder.to_str().is_none())
+            {
                 return Err(error(format!(
-                    "a Secret with the certificate cannot be mounted at `{}`: write an absolute path, such as --metrics-cert-path /certificate",
+                    "a Secret with the certificate cannot be mounted at `{}`: write an absolute path, such as --{flag} /certificate",
                     folder.display()
                 )));
             }
@@ -338,6 +361,12 @@ impl ManifestsOptions {
             },
         })
     }
+}
+
+/// Whether others can connect to a program in a pod that listens at this address.
+fn is_reachable(address: Address) -> bool {
+    let is_local = address.host.is_some_and(|host| !host.is_unspecified());
+    !is_local && address.port != 0
 }
 
 /// The form of the output. A folder is written, unless it is named by `--check`.
@@ -433,6 +462,10 @@ impl RunOptions {
             election: ElectionFlags::read(operator, defaults, settings)?,
             metrics_address: metrics_address.and_then(|address| address.0),
             serving: ServingFlags::read(defaults, settings)?,
+            webhooks: defaults
+                .webhooks
+                .as_ref()
+                .map(|program| read_webhook_serving(program, matches)),
             log: matches.get_one("log").cloned().unwrap_or_default(),
             log_format: match json.map(String::as_str) {
                 Some("json") => LogFormat::Json,

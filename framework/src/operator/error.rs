@@ -110,6 +110,29 @@ pub enum OperatorError {
         /// The problem, and what to do.
         problem: String,
     },
+    /// A webhook cannot be served or configured.
+    #[error("the operator cannot have the webhook at {path}: {problem}")]
+    #[non_exhaustive]
+    Webhook {
+        /// The path of the webhook.
+        path: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
+    /// The listener for webhooks cannot be opened.
+    #[error(
+        "cannot listen on {address} for webhooks: {source}: choose another address with --webhook-address"
+    )]
+    #[non_exhaustive]
+    ListenWebhooks {
+        /// The requested address.
+        address: Address,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The webhooks cannot be served.
+    #[error("cannot serve webhooks: {0}")]
+    Webhooks(String),
     /// A health check of the program's own cannot be added.
     #[error("the operator cannot add the check `{name}` to {endpoint}: {problem}")]
     #[non_exhaustive]

@@ -48,6 +48,7 @@ impl Operator {
             serving: self.serving.clone(),
             debug_page: self.debug_page,
             debug_hosts: self.debug_hosts.clone(),
+            webhooks: (!self.webhooks.is_empty()).then(|| self.webhook_serving.clone()),
             subcommands: self
                 .subcommands
                 .iter()
@@ -244,6 +245,7 @@ impl Operator {
             serving: options.serving.serving,
             debug_page: options.serving.debug_page,
             debug_hosts: options.serving.debug_hosts,
+            webhook_serving: options.webhooks.unwrap_or(self.webhook_serving),
             ..self
         }
     }

@@ -10,7 +10,10 @@ use serde_json::Value;
 use super::{
     Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
 };
-use crate::manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, kustomize};
+use crate::{
+    manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, WebhookPort, kustomize},
+    webhook::WebhookOptions,
+};
 
 /// The settings of `run` on which the printed objects depend.
 const FIXED_SETTINGS: [&str; 8] = [
@@ -23,6 +26,9 @@ const FIXED_SETTINGS: [&str; 8] = [
     "metrics-cert-path",
     "metrics-auth",
 ];
+/// Those that only an operator with webhooks has.
+const FIXED_SETTINGS_OF_WEBHOOKS: [&str; 3] =
+    ["webhook-address", "webhook-certificate-dir", "webhook-url"];
 
 /// A change of the printed manifests.
 pub(super) type ManifestChange = Box<dyn Fn(&mut Manifests) + Send>;
@@ -70,9 +76,15 @@ impl Operator {
                 certificate: serving.certificate_folder().map(text),
                 is_authorized: serving.is_authorized(),
             }),
+            webhooks: run.webhooks.as_ref().map(|serving| WebhookPort {
+                port: serving.address.port,
+                certificate: serving.certificates.as_deref().map(text),
+            }),
         };
         // Checks the name before all else.
         Installation::new(&self.name)?;
+        self.webhook_serving = run.webhooks.clone().unwrap_or_default();
+        let webhooks = self.webhook_options("");
         let definitions = self.checked_definitions()?;
         let changes = std::mem::take(&mut self.manifest_changes);
         let version = self.version.clone();
@@ -85,6 +97,7 @@ impl Operator {
             },
             is_limited_by_itself: !self.namespaces.is_empty(),
             definitions,
+            webhooks,
             changes,
             roles: self.roles_with(options.roles)?,
         })
@@ -124,6 +137,8 @@ pub(super) struct ManifestsSource {
     /// Whether the program is limited to namespaces without a flag.
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
+    /// The webhooks. Their namespace is set when the objects are made.
+    webhooks: Option<WebhookOptions>,
     changes: Vec<ManifestChange>,
     pub(super) roles: RolesSource,
 }
@@ -202,6 +217,13 @@ impl ManifestsSource {
                 .collect(),
             ..self.program.clone()
         };
+        let of_webhooks = self
+            .webhooks
+            .iter()
+            .flat_map(|_| FIXED_SETTINGS_OF_WEBHOOKS);
+        let fixed_settings = FIXED_SETTINGS.into_iter().chain(of_webhooks);
+        let variable = |setting| (setting, settings::variable(&given.name, setting));
+        let fixed_settings: Vec<_> = fixed_settings.map(variable).collect();
         let chart = Chart {
             name: &given.name,
             version: self.version.as_deref(),
@@ -214,8 +236,7 @@ impl ManifestsSource {
                 .endpoint
                 .as_ref()
                 .map(|_| self.monitoring != Monitoring::NONE),
-            fixed_settings: &FIXED_SETTINGS
-                .map(|setting| (setting, settings::variable(&given.name, setting))),
+            fixed_settings: &fixed_settings,
         };
         let files = chart.files(&|namespaces, replicas, monitoring| {
             let installation = given.clone().works_in(namespaces.iter());
@@ -241,6 +262,9 @@ impl ManifestsSource {
         let roles = self.roles.roles(&installation);
         let definitions = self.definitions.clone();
         let mut manifests = Manifests::new(installation, program, definitions, roles);
+        if let Some(webhooks) = &self.webhooks {
+            manifests = manifests.with_webhooks(webhooks);
+        }
         if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
         }

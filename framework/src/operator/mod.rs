@@ -41,7 +41,8 @@
 //! # Stop
 //! On SIGTERM or Ctrl-C readiness fails and no new reconcile starts ([R12](crate#guarantees)). Running reconciles get 25 s, in which the Lease
 //! is renewed; then they are dropped. Recorded Events are sent within 2 s. The caches stop, then the listener, and
-//! finally the Lease is released. The process ends within 29 s even if something hangs. A second signal ends it at
+//! finally the Lease is released. Webhooks go on answering until 5 s after the signal or later, so that no API server calls a process that
+//! has ended. The process ends within 29 s even if something hangs. A second signal ends it at
 //! once.
 //!
 //! When leadership is lost, all work is cancelled at once and nothing more is sent ([R11](crate#guarantees)). If a background task panics, the
@@ -79,6 +80,7 @@
 //! | `leadership.rs` | the operator's part in the leader election |
 //! | `readiness.rs` | the checks behind `/readyz` |
 //! | `serving.rs` | [`Serving`]: HTTP or HTTPS, and access to metrics |
+//! | `webhooks.rs` | [`WebhookServing`]: the webhooks of an operator, and how they start and stop |
 //! | `debug/` | the debug page and [`DebugReport`] |
 //! | `logs/`, `traces/` | the log and its filter; spans for OpenTelemetry |
 //! | `dev/` | the API server in the process |
@@ -120,6 +122,7 @@ mod subcommands;
 mod tests;
 mod traces;
 mod version;
+mod webhooks;
 mod work_tasks;
 
 pub use debug::{DebugReport, InformerReport, UndecodableReport};
@@ -132,6 +135,7 @@ pub use running::Running;
 pub use serving::Serving;
 pub use setup::{NoFlags, Setup};
 pub use subcommands::CommandSetup;
+pub use webhooks::WebhookServing;
 
 /// The crate that parses the command line, for flags and subcommands of your own.
 pub use clap;

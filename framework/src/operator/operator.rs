@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, fmt, future::Future};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CommandSetup, LogHandle, OperatorError, Route, Serving, Setup,
+    CommandSetup, LogHandle, OperatorError, Route, Serving, Setup, WebhookServing,
     declared_access::DeclaredAccess,
     definition_check::OwnDefinition,
     manifests::ManifestChange,
@@ -23,6 +23,7 @@ use crate::{
     metrics::Metrics,
     resource::{ApiResource, Resource},
     server::Address,
+    webhook::Webhook,
 };
 
 /// The controllers of a program and what they share: client, caches, metrics, health, start and stop.
@@ -60,6 +61,8 @@ pub struct Operator {
     pub(super) routes: Vec<(String, Route)>,
     pub(super) checks: Vec<OwnCheck>,
     pub(super) subcommands: Vec<Subcommands>,
+    pub(super) webhooks: Vec<Webhook>,
+    pub(super) webhook_serving: WebhookServing,
     /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
@@ -96,6 +99,8 @@ impl Operator {
             routes: Vec::new(),
             checks: Vec::new(),
             subcommands: Vec::new(),
+            webhooks: Vec::new(),
+            webhook_serving: WebhookServing::default(),
             elects: None,
             election: None,
             access: DeclaredAccess::default(),

@@ -60,6 +60,6 @@ impl Operator {
                 return Err(own_checks::twice(one.endpoint, &one.name));
             }
         }
-        Ok(())
+        self.check_webhooks()
     }
 }

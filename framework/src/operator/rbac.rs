@@ -30,10 +30,14 @@ impl Operator {
             .works_in(&self.namespaces);
         let definitions = self.registered.iter().filter_map(|one| one.definition());
         let definitions = definitions.collect::<Result<_, _>>()?;
+        let webhooks = self.webhook_options(&installation.namespace);
         let declared = self.access.with_controllers(self.registered)?;
         let mut access = declared.access;
         if let Some(election) = &self.election {
             access = access.and(leadership::access(election, &installation.namespace));
+        }
+        if let Some(webhooks) = webhooks {
+            access = access.and(webhooks.access());
         }
         let is_authorized = self.metrics_address.is_some() && self.serving.is_authorized();
         if is_authorized {

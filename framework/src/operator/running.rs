@@ -22,10 +22,11 @@ use super::{
     route,
     runnable::RunnableContext,
     shutdown_cause::ShutdownCause,
+    webhooks::RunningWebhooks,
     work_tasks::WorkTasks,
 };
 use crate::{
-    cache::Informers,
+    cache::{InformerScope, Informers},
     client::Client,
     controller::{AccessUse, Environment},
     election::ElectionStatus,
@@ -34,6 +35,7 @@ use crate::{
     metrics::Metrics,
     resource::{Access, ApiResource, check_qualified_name, dns},
     server::{Address, Reviewer, Routes, Server},
+    webhook::ReadCaches,
 };
 
 /// A running operator. Dropping it cancels everything at once; [`stop`](Self::stop) ends it in order.
@@ -54,6 +56,7 @@ pub struct Running {
     more_access: Access,
     pub(super) shutdown_cause: ShutdownCause,
     pub(super) leadership: Option<Leadership>,
+    pub(super) webhooks: Option<RunningWebhooks>,
     /// Cancelled when the operator begins to stop.
     pub(super) stopping: CancellationToken,
     started: Instant,
@@ -120,6 +123,7 @@ impl Running {
             true => client.in_all_namespaces(),
             false => client,
         };
+        let webhooks = operator.webhook_options(client.default_namespace());
         // For everything that must send nothing after this process has lost the leadership.
         let fenced = leadership_gate
             .as_ref()
@@ -152,6 +156,7 @@ impl Running {
             more_access: operator.access.more(),
             shutdown_cause: ShutdownCause::new(operator.metrics.clone()),
             leadership,
+            webhooks: None,
             stopping: operator.stopping.clone(),
             started: Instant::now(),
             closing: all.child_token(),
@@ -201,6 +206,23 @@ impl Running {
             .listen(address, serving, &client, debug.clone(), routes)
             .await?;
 
+        let mut kinds = BTreeSet::new();
+        if let Some(mut options) = webhooks {
+            let scope = InformerScope::all().namespaces(&operator.namespaces);
+            options.caches = ReadCaches::of(&options.webhooks, &running.informers, &scope);
+            let read = options.webhooks.iter().flat_map(|one| one.reads.kinds());
+            kinds.extend(read.cloned());
+            let started = RunningWebhooks::start(
+                options,
+                &client,
+                &operator.metrics,
+                &running.ready,
+                &running.shutdown_cause,
+                running.stopping.clone(),
+                all.child_token(),
+            );
+            running.webhooks = Some(started.await?);
+        }
         let setup = Setup {
             client: fenced.clone(),
             ..unfenced.clone()
@@ -222,7 +244,6 @@ impl Running {
             closing: running.closing.clone(),
         };
         let mut controllers = Vec::new();
-        let mut kinds = BTreeSet::new();
         let mut declared_by_built = BTreeMap::<_, DeclaredController>::new();
         for registered in operator.registered {
             let built = registered.build(context.clone()).await?;
@@ -416,6 +437,11 @@ impl Running {
         self.http
     }
 
+    /// The address of the webhooks, if there are any.
+    pub fn webhook_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().map(|webhooks| webhooks.address)
+    }
+
     /// The current state, for people. It is the content of the page of [`Operator::debug_page`].
     pub fn debug_report(&self) -> DebugReport {
         DebugReport::of(&self.readiness, &self.ready, self.started.elapsed())
@@ -427,7 +453,8 @@ impl Running {
         let controllers = self.access.iter().map(|(access, _)| access.clone());
         let election = self.leadership.as_ref().map(|one| one.access.clone());
         let reviews = self.is_authorized.then(Reviewer::access);
-        let more = [self.more_access.clone()];
+        let webhooks = self.webhooks.iter().map(|webhooks| webhooks.access.clone());
+        let more = [self.more_access.clone()].into_iter().chain(webhooks);
         controllers.chain(more).chain(election).chain(reviews).sum()
     }
 

@@ -66,7 +66,7 @@ impl Running {
         {
             tracing::debug!("some connections have not ended in time");
         }
-        // The release is the last step, and happens only if all work has ended, because another process starts then.
+        // Happens only if all work has ended, because another process starts then. Only the webhooks still answer.
         if let Some(leadership) = self.leadership.take()
             && ended
         {
@@ -74,6 +74,9 @@ impl Running {
             if timeout(left, leadership.release()).await.is_err() {
                 tracing::warn!("the Lease was not released in time: it expires by itself");
             }
+        }
+        if let Some(webhooks) = self.webhooks.take() {
+            webhooks.finish(begun).await;
         }
         match (self.shutdown_cause.take(), unfinished) {
             (Some(error), _) => Err(error),

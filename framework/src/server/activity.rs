@@ -8,10 +8,8 @@ use tokio::{sync::Notify, time::Instant};
 pub(super) const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for a response: from the head of the request until the peer has received the response.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection without a request stays open.
-pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// The number of requests of one connection that the peer may cancel with HTTP/2 resets. More count as
-/// an attack.
+/// The number of requests of one connection that the peer may cancel with HTTP/2 resets, beyond those whose response it
+/// receives. More count as an attack.
 const MAX_CANCELLED: u32 = 100;
 /// How often the time limits of a connection are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -19,6 +17,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Tracks the requests on a connection and decides when the connection must be closed.
 #[derive(Debug)]
 pub(super) struct Activity {
+    /// How long a connection without a request stays open.
+    idle: Duration,
     state: Mutex<State>,
     abused: Notify,
 }
@@ -28,7 +28,7 @@ struct State {
     /// Responses that the peer has not received yet, in the order of their requests.
     open: BTreeMap<u64, Open>,
     requests: u64,
-    /// Requests whose response was not received.
+    /// Requests whose response was not received, less those whose response was.
     abandoned: u32,
     /// When the connection started, or its last response ended.
     quiet_since: Instant,
@@ -51,8 +51,9 @@ pub(super) struct OpenResponse {
 }
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(idle: Duration) -> Self {
         Self {
+            idle,
             state: Mutex::new(State {
                 open: BTreeMap::new(),
                 requests: 0,
@@ -105,7 +106,7 @@ impl Activity {
     /// Waits until a time limit has passed, or until the peer has cancelled too many requests.
     pub(super) async fn is_over(&self) {
         let late = async {
-            while Instant::now() < self.with(|state| state.end()) {
+            while Instant::now() < self.with(|state| state.end(self.idle)) {
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
@@ -122,11 +123,11 @@ impl Activity {
 
 impl State {
     /// When the connection must be closed if nothing happens before.
-    fn end(&self) -> Instant {
+    fn end(&self, idle: Duration) -> Instant {
         match self.open.first_key_value() {
             Some((_, open)) => open.began + RESPONSE_TIMEOUT,
             None if self.requests == 0 => self.quiet_since + PEER_TIMEOUT,
-            None => self.quiet_since + IDLE_TIMEOUT,
+            None => self.quiet_since + idle,
         }
     }
 }
@@ -152,7 +153,10 @@ impl Drop for OpenResponse {
         let abandoned = self.activity.with(|state| {
             state.open.remove(&self.number);
             state.quiet_since = Instant::now();
-            state.abandoned += u32::from(!self.is_taken);
+            state.abandoned = match self.is_taken {
+                true => state.abandoned.saturating_sub(1),
+                false => state.abandoned + 1,
+            };
             state.abandoned
         });
         if abandoned > MAX_CANCELLED {

@@ -22,6 +22,13 @@ pub(super) struct PemPair {
     key: SecretSlice<u8>,
 }
 
+#[cfg(feature = "self-signed")]
+impl PemPair {
+    pub(super) fn new(certificate: Vec<u8>, key: SecretSlice<u8>) -> Self {
+        Self { certificate, key }
+    }
+}
+
 impl PartialEq for PemPair {
     fn eq(&self, other: &Self) -> bool {
         self.certificate == other.certificate

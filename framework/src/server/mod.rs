@@ -17,8 +17,8 @@
 //!   many connections there are.
 //! * At most 64 responses run at once, at most 16 of them for one peer; health responses do not count. Further
 //!   requests get status 503. A connection with such a response is not closed for another connection.
-//! * One HTTP/2 connection runs at most 32 requests at once. It is closed if the peer cancels more than 100
-//!   requests.
+//! * One HTTP/2 connection runs at most 32 requests at once. It is closed if the peer cancels 100 requests
+//!   more than it lets end.
 //! * After a stop the server accepts no connections, finishes running requests within 3 s, and
 //!   [`Server::run`] returns when all its tasks have ended.
 //! * [Protected](Routes::protected) routes respond only to users that the API server authenticates and
@@ -52,7 +52,7 @@
 //! | `hosts.rs` | [`Hosts`]: protection against DNS rebinding |
 //! | `reviewer.rs`, `review_cache.rs` | [`Reviewer`]: TokenReview and SubjectAccessReview, and their cache |
 //! | `refusals.rs` | counts requests that are refused because reviews fail, for the log |
-//! | `slots.rs` | the limits of connections and responses |
+//! | `limits.rs`, `slots.rs` | the limits of connections and responses, and how they are kept |
 //! | `connection.rs` | one connection: its HTTP settings and its requests |
 //! | `activity.rs`, `response_body.rs` | time limits of a connection, and when a response has been received |
 //! | `tls.rs`, `tls_error.rs` | [`Tls`]: the current certificate, and how it is replaced |
@@ -64,6 +64,7 @@ mod certificate_files;
 mod connection;
 mod gzip;
 mod hosts;
+mod limits;
 mod refusals;
 mod reply;
 mod response_body;
@@ -82,10 +83,13 @@ mod tls_error;
 
 pub use address::{Address, InvalidAddress};
 pub use hosts::Hosts;
+pub(crate) use limits::Limits;
 pub use reply::Reply;
 pub use reviewer::Reviewer;
 pub use routes::Routes;
 pub use server::Server;
+#[cfg(feature = "self-signed")]
+pub(crate) use tls::CertificateHandle;
 pub use tls::Tls;
 pub use tls_error::TlsError;
 

@@ -7,7 +7,7 @@ use tower::Service;
 use super::{
     Hosts, Reply, Reviewer, gzip,
     reply::{not_found, reply, text_reply},
-    service_handler::{self, ServiceHandler},
+    service_handler::{self, MAX_REQUEST_BODY, ServiceHandler},
 };
 use crate::{
     client::{Body, BoxError},
@@ -94,7 +94,20 @@ impl Routes {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let handler = Handler::Service(service_handler::of(path, service));
+        self.service_up_to(path, service, MAX_REQUEST_BODY)
+    }
+
+    /// As [`service`](Self::service), with another limit for the bytes of a request's body.
+    #[must_use]
+    pub(crate) fn service_up_to<S, B>(self, path: &str, service: S, max_body: usize) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let handler = Handler::Service(service_handler::of(path, service, max_body));
         let (path, below) = match path.strip_suffix('/') {
             Some(parent) => (parent, true),
             None => (path, false),

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Address, Routes, Tls,
+    Address, Limits, Routes, Tls,
     activity::PEER_TIMEOUT,
     connection::{Tasks, serve},
     slots::{Slot, Slots},
@@ -26,6 +26,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Server {
     listener: TcpListener,
     tls: Option<Tls>,
+    limits: Limits,
 }
 
 impl Server {
@@ -41,6 +42,7 @@ impl Server {
                     return Ok(Self {
                         listener,
                         tls: None,
+                        limits: Limits::ENDPOINTS,
                     });
                 }
                 // The port is in use. IPv4 alone might be free, but the caller asked for every address.
@@ -58,6 +60,12 @@ impl Server {
             tls: Some(tls),
             ..self
         }
+    }
+
+    /// Sets other limits than those for metrics and health.
+    #[must_use]
+    pub(crate) fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// The address of the listener, with the actual port.
@@ -78,13 +86,14 @@ impl Server {
                 tls.keep_current(stop.clone()).await;
             }
         };
-        let served = serve_all(self.listener, acceptor, routes, stop.clone());
+        let served = serve_all(self.listener, self.limits, acceptor, routes, stop.clone());
         tokio::join!(served, followed);
     }
 }
 
 async fn serve_all(
     listener: TcpListener,
+    limits: Limits,
     acceptor: Option<TlsAcceptor>,
     routes: Routes,
     stop: CancellationToken,
@@ -92,7 +101,7 @@ async fn serve_all(
     let routes = Arc::new(routes);
     let tracker = TaskTracker::new();
     let abort = CancellationToken::new();
-    let slots = Slots::new();
+    let slots = Slots::new(limits);
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,

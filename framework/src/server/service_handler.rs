@@ -15,8 +15,8 @@ use crate::{
 /// The time limit for a service to return a response. It is less than that of the connection, so that the peer gets an
 /// answer, and other requests of an HTTP/2 connection go on.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(25);
-/// The largest body of a request, in bytes.
-const MAX_REQUEST_BODY: usize = 1024 * 1024;
+/// The largest body of a request to a service of a program's own, in bytes.
+pub(super) const MAX_REQUEST_BODY: usize = 1024 * 1024;
 
 /// Responds to requests of each method.
 pub(super) type ServiceHandler = Arc<
@@ -25,8 +25,8 @@ pub(super) type ServiceHandler = Arc<
 
 type Served = BoxFuture<'static, Result<Response<Body>, BoxError>>;
 
-/// The handler of a service at `path`. It responds whatever the service does.
-pub(super) fn of<S, B>(path: &str, service: S) -> ServiceHandler
+/// The handler of a service at `path`. It responds whatever the service does. The body of a request has at most `max_body` bytes.
+pub(super) fn of<S, B>(path: &str, service: S, max_body: usize) -> ServiceHandler
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Error: Into<BoxError>,
@@ -42,21 +42,28 @@ where
         };
         served.boxed()
     };
-    bounded(path, Arc::new(call))
+    bounded(path, Arc::new(call), max_body)
 }
 
-fn bounded(path: &str, call: Arc<dyn Fn(Request<Body>) -> Served + Send + Sync>) -> ServiceHandler {
+fn bounded(
+    path: &str,
+    call: Arc<dyn Fn(Request<Body>) -> Served + Send + Sync>,
+    max_body: usize,
+) -> ServiceHandler {
     let context: Arc<(String, Refusals)> = Arc::new((path.to_owned(), Refusals::default()));
     Arc::new(move |request| {
         let (context, call) = (context.clone(), call.clone());
         Box::pin(async move {
-            if is_too_large(request.headers()) {
+            if is_too_large(request.headers(), max_body) {
                 return whole(text_reply(
                     StatusCode::PAYLOAD_TOO_LARGE,
-                    "the body of the request is larger than 1 MiB\n",
+                    format!(
+                        "the body of the request is larger than {} MiB\n",
+                        max_body >> 20
+                    ),
                 ));
             }
-            let request = request.map(|body| Body::new(Limited::new(body, MAX_REQUEST_BODY)));
+            let request = request.map(|body| Body::new(Limited::new(body, max_body)));
             // The call itself may panic, too.
             let served = catch_panic_of(async move { call(request).await });
             let problem = match tokio::time::timeout(SERVICE_TIMEOUT, served).await {
@@ -94,8 +101,8 @@ fn log_failure((path, failures): &(String, Refusals), problem: &str) {
 }
 
 /// Whether the request announces a body beyond the limit. Other bodies are cut while the service reads them.
-fn is_too_large(headers: &HeaderMap) -> bool {
+fn is_too_large(headers: &HeaderMap, max_body: usize) -> bool {
     let length = headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    length.is_some_and(|length| length > MAX_REQUEST_BODY)
+    length.is_some_and(|length| length > max_body)
 }

@@ -8,18 +8,10 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::activity::{Activity, OpenResponse};
-
-/// The number of connections that are open at once.
-pub(super) const MAX_CONNECTIONS: usize = 256;
-/// The number of open connections of one peer.
-pub(super) const MAX_OF_PEER: usize = 64;
-/// The number of responses, health excluded, that run at once. It is less than [`MAX_CONNECTIONS`], so that
-/// connections for health remain: only a connection without such a response can be closed for another one.
-pub(super) const MAX_RESPONSES: usize = 64;
-/// The number of those responses for one peer. It is less than [`MAX_OF_PEER`], so that a peer with too many
-/// connections always has one that can be closed.
-pub(super) const MAX_RESPONSES_OF_PEER: usize = 16;
+use super::{
+    Limits,
+    activity::{Activity, OpenResponse},
+};
 
 /// The open connections of a server, and the choice of the one to close if there are too many.
 ///
@@ -31,6 +23,7 @@ pub(super) const MAX_RESPONSES_OF_PEER: usize = 16;
 /// bounded.
 #[derive(Debug)]
 pub(super) struct Slots {
+    limits: Limits,
     free: Arc<Semaphore>,
     open: Mutex<Table>,
 }
@@ -63,9 +56,10 @@ pub(super) struct Slot {
 }
 
 impl Slots {
-    pub(super) fn new() -> Arc<Self> {
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
-            free: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            limits,
+            free: Arc::new(Semaphore::new(limits.connections)),
             open: Mutex::default(),
         })
     }
@@ -74,12 +68,12 @@ impl Slots {
     pub(super) async fn take(self: &Arc<Self>, address: IpAddr) -> Slot {
         let connection = Connection {
             peer: Peer::of(address),
-            activity: Arc::new(Activity::new()),
+            activity: Arc::new(Activity::new(self.limits.idle)),
             evicted: CancellationToken::new(),
         };
         let number = {
             let mut open = self.open.lock();
-            if let Some((victim, evicted)) = open.victim(connection.peer) {
+            if let Some((victim, evicted)) = open.victim(connection.peer, &self.limits) {
                 open.connections.remove(&victim);
                 evicted.cancel();
             }
@@ -102,10 +96,11 @@ impl Slots {
 
 impl Table {
     /// The connection to close before `peer` gets another one. `None` if no connection must be closed.
-    fn victim(&self, peer: Peer) -> Option<(u64, CancellationToken)> {
+    fn victim(&self, peer: Peer, limits: &Limits) -> Option<(u64, CancellationToken)> {
         let own = |connection: &&Connection| connection.peer == peer;
-        let peer_is_full = self.connections.values().filter(own).count() >= MAX_OF_PEER;
-        if !peer_is_full && self.connections.len() < MAX_CONNECTIONS {
+        let peer_is_full =
+            self.connections.values().filter(own).count() >= limits.connections_of_peer;
+        if !peer_is_full && self.connections.len() < limits.connections {
             return None;
         }
         let mut candidates = Vec::new();
@@ -126,7 +121,7 @@ impl Table {
     }
 
     /// Whether the limits allow another response for `peer`.
-    fn has_room(&self, peer: Peer) -> bool {
+    fn has_room(&self, peer: Peer, limits: &Limits) -> bool {
         let (mut all, mut own) = (0, 0);
         for connection in self.connections.values() {
             let admitted = connection.activity.admitted();
@@ -135,7 +130,7 @@ impl Table {
                 own += admitted;
             }
         }
-        all < MAX_RESPONSES && own < MAX_RESPONSES_OF_PEER
+        all < limits.responses && own < limits.responses_of_peer
     }
 }
 
@@ -153,7 +148,7 @@ impl Slot {
     /// Admits a response: the connection stays open for it. Returns `false` if too many responses run.
     pub(super) fn admit(&self, answer: &OpenResponse) -> bool {
         let open = self.slots.open.lock();
-        let admitted = open.has_room(self.connection.peer);
+        let admitted = open.has_room(self.connection.peer, &self.slots.limits);
         if admitted {
             answer.admit();
         }
@@ -188,6 +183,8 @@ mod tests {
 
     use super::*;
 
+    const LIMITS: Limits = Limits::ENDPOINTS;
+
     /// The address of machine `number`.
     fn machine(number: usize) -> IpAddr {
         let [.., high, low] = number.to_be_bytes();
@@ -219,8 +216,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_connection_is_closed_for_a_new_one() {
-        let slots = Slots::new();
-        let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
+        let slots = Slots::new(LIMITS);
+        let held = taken(&slots, (0..LIMITS.connections).map(machine)).await;
         // The first connection is not idle any more.
         drop(held[0].activity().begin());
         let next = slots.take(machine(1000));
@@ -231,20 +228,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_with_too_many_connections_closes_its_own() {
-        let slots = Slots::new();
+        let slots = Slots::new(LIMITS);
         let other = taken(&slots, [machine(1)]).await;
-        let held = taken(&slots, vec![machine(2); 3 * MAX_OF_PEER]).await;
-        assert_eq!(held.len(), MAX_OF_PEER);
+        let held = taken(&slots, vec![machine(2); 3 * LIMITS.connections_of_peer]).await;
+        assert_eq!(held.len(), LIMITS.connections_of_peer);
         assert!(!is_evicted(&other[0]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn connections_of_the_peer_with_the_most_are_closed_first() {
-        let slots = Slots::new();
+        let slots = Slots::new(LIMITS);
         let probe = taken(&slots, [machine(0)]).await;
         let attackers = (1..=8).flat_map(|number| vec![machine(number); 60]);
         let held = taken(&slots, attackers).await;
-        assert_eq!(held.len(), MAX_CONNECTIONS - 1);
+        assert_eq!(held.len(), LIMITS.connections - 1);
         assert!(
             !is_evicted(&probe[0]),
             "the only one of its peer was closed"
@@ -253,8 +250,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_with_an_unreceived_response_can_be_closed_too() {
-        let slots = Slots::new();
-        let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
+        let slots = Slots::new(LIMITS);
+        let held = taken(&slots, (0..LIMITS.connections).map(machine)).await;
         let mut answers: Vec<_> = held.iter().map(|slot| slot.activity().begin()).collect();
         advance(Duration::from_secs(1)).await;
         // The last connection is the only idle one now.
@@ -266,8 +263,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn admitted_responses_are_bounded_and_keep_their_connection_open() {
-        let slots = Slots::new();
-        let held = taken(&slots, (0..MAX_CONNECTIONS).map(|n| machine(n / 32))).await;
+        let slots = Slots::new(LIMITS);
+        let held = taken(&slots, (0..LIMITS.connections).map(|n| machine(n / 32))).await;
         let mut answers = Vec::new();
         for slot in &held {
             let answer = slot.activity().begin();
@@ -278,15 +275,15 @@ mod tests {
             let own = held[peer * 32..(peer + 1) * 32].iter();
             own.map(|slot| slot.activity().admitted()).sum::<usize>()
         };
-        assert_eq!(admitted(0), MAX_RESPONSES_OF_PEER);
-        assert_eq!((0..8).map(admitted).sum::<usize>(), MAX_RESPONSES);
+        assert_eq!(admitted(0), LIMITS.responses_of_peer);
+        assert_eq!((0..8).map(admitted).sum::<usize>(), LIMITS.responses);
         // Connections with an admitted response stay open, however many new ones come.
         for number in 0..500 {
             let _ = slots.take(machine(1000 + number)).now_or_never();
         }
         let kept = held.iter().filter(|slot| slot.activity().admitted() > 0);
         assert!(kept.clone().all(|slot| !is_evicted(slot)));
-        assert_eq!(kept.count(), MAX_RESPONSES);
+        assert_eq!(kept.count(), LIMITS.responses);
         answers.clear();
         assert_eq!(held[0].activity().admitted(), 0);
     }

@@ -37,6 +37,37 @@ enum Source {
     Files(WatchedFiles),
     #[cfg(feature = "self-signed")]
     SelfSigned(Vec<String>),
+    /// The program replaces the certificate itself.
+    #[cfg(feature = "self-signed")]
+    Program,
+}
+
+/// Replaces the certificate of a [`Tls::replaceable`].
+#[cfg(feature = "self-signed")]
+#[derive(Clone)]
+pub(crate) struct CertificateHandle(Arc<CurrentCertificate>);
+
+#[cfg(feature = "self-signed")]
+impl CertificateHandle {
+    /// Uses another certificate from the next handshake on. Both are PEM.
+    ///
+    /// # Errors
+    /// As [`Tls::replaceable`].
+    pub(crate) fn replace(&self, certificate: &[u8], key: &[u8]) -> Result<(), TlsError> {
+        self.0.0.store(Arc::new(parse_own(certificate, key)?));
+        Ok(())
+    }
+}
+
+/// Parses a pair that the program made.
+#[cfg(feature = "self-signed")]
+fn parse_own(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
+    let pems = PemPair::new(certificate.to_vec(), key.to_vec().into());
+    let places = CertificateFiles {
+        certificate: "the certificate of the program".into(),
+        key: "its key".into(),
+    };
+    places.parse(&pems)
 }
 
 struct WatchedFiles {
@@ -105,6 +136,21 @@ impl Tls {
         Self::new(self_signed::make(&names)?, Source::SelfSigned(names))
     }
 
+    /// Uses a certificate that the program replaces itself. It is PEM, followed by its intermediate certificates; so is its key.
+    ///
+    /// # Errors
+    /// [`TlsError::Content`] if one is not valid PEM, [`TlsError::Pair`] if the two do not fit, [`TlsError::Setup`] if TLS cannot
+    /// be set up.
+    #[cfg(feature = "self-signed")]
+    pub(crate) fn replaceable(
+        certificate: &[u8],
+        key: &[u8],
+    ) -> Result<(Self, CertificateHandle), TlsError> {
+        let tls = Self::new(parse_own(certificate, key)?, Source::Program)?;
+        let handle = CertificateHandle(tls.current.clone());
+        Ok((tls, handle))
+    }
+
     fn new(certified: CertifiedKey, source: Source) -> Result<Self, TlsError> {
         let current = Arc::new(CurrentCertificate(ArcSwap::from_pointee(certified)));
         let provider = Arc::new(ring::default_provider());
@@ -153,6 +199,9 @@ impl Source {
             Self::Files(_) => CHECK_PERIOD,
             #[cfg(feature = "self-signed")]
             Self::SelfSigned(_) => self_signed::VALID / 2,
+            // It never has a new one by itself.
+            #[cfg(feature = "self-signed")]
+            Self::Program => Duration::MAX,
         }
     }
 
@@ -164,6 +213,8 @@ impl Source {
             Self::SelfSigned(names) => self_signed::make(names)
                 .inspect_err(|error| tracing::error!(%error, "renewing the self-signed certificate failed: the old one stays in use"))
                 .ok(),
+            #[cfg(feature = "self-signed")]
+            Self::Program => None,
         }
     }
 }
@@ -205,6 +256,8 @@ impl fmt::Display for Source {
             Self::Files(watched) => watched.files.certificate.display().fmt(f),
             #[cfg(feature = "self-signed")]
             Self::SelfSigned(names) => write!(f, "self-signed for {}", names.join(", ")),
+            #[cfg(feature = "self-signed")]
+            Self::Program => f.write_str("made by the program"),
         }
     }
 }

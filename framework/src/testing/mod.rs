@@ -22,6 +22,7 @@
 //! * [`Cluster::faults`] drops and delays watches, forgets history, answers errors and loses answers.
 //! * [`Cluster::pods`] lets Pods fail, crash again and again, never become ready, or lose their node.
 //! * [`Offline`] runs a reconciler without any server: objects in, writes out.
+//! * [`OfflineAdmission`] runs webhooks and the schema on an object.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
 //! * [`Cluster::requests`] lists the requests that the server answered.
 //!
@@ -29,11 +30,14 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `cluster.rs` | [`Cluster`], and [`TimedOut`]: a condition did not hold in time |
+//! | `admission.rs` | [`OfflineAdmission`] |
 //! | `offline` | [`Offline`] and [`Sent`] |
 
+mod admission;
 mod cluster;
 mod offline;
 
+pub use admission::OfflineAdmission;
 pub use cluster::{Cluster, TimedOut};
 pub use offline::{Offline, Sent};
 

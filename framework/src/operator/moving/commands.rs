@@ -82,6 +82,7 @@ impl Operator {
         roles.run.metrics_address = Some(address);
         let serving = &mut roles.run.serving.serving;
         *serving = std::mem::take(serving).authorized();
+        let certificates = self.webhook_secret(roles.run.webhooks.as_ref());
         let source = self.manifests_source(ManifestsOptions {
             roles,
             image: String::new(),
@@ -97,6 +98,7 @@ impl Operator {
             written: written(&source.roles),
             operator_namespace,
             lease,
+            certificates,
             is_forced: options.is_forced,
             printed: source.objects()?,
             kubeconfig: options.kubeconfig,

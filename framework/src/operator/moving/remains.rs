@@ -13,6 +13,8 @@ pub(super) struct Remains<'a> {
     pub(super) kubeconfig: &'a KubeconfigOptions,
     pub(super) operator_namespace: &'a str,
     pub(super) lease: Option<&'a LeaseName>,
+    /// The Secret in which the operator keeps the certificates that it makes for webhooks.
+    pub(super) certificates: Option<&'a str>,
 }
 
 /// Objects that one command deletes.
@@ -26,9 +28,11 @@ struct Deletion {
     names: Vec<String>,
 }
 
-/// First the pods, so that nothing comes back. Last the definitions, because the objects go with them.
+/// First the webhook configurations, because without pods they refuse requests. Then the pods, so that nothing comes back. Last the
+/// definitions, because the objects go with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    Webhooks,
     Deployment,
     Other,
     Namespace,
@@ -45,9 +49,41 @@ impl Remains<'_> {
         // An object goes before those that it needs.
         printed.reverse();
         printed.extend(self.lease());
+        printed.extend(self.certificates());
+        let deletions = self.deletions(&printed).await?;
+        if deletions.is_empty() {
+            return report.line("Nothing else of the operator is left.");
+        }
+        report.line("\nThese commands remove the rest, in this order:\n")?;
+        for deletion in &deletions {
+            match deletion.rank {
+                Rank::Deployment | Rank::Other => {}
+                Rank::Webhooks => {
+                    report.line("# Without the operator's pods, the webhooks refuse requests.")?;
+                }
+                Rank::Namespace => report.line("# This deletes everything in the namespace.")?,
+                Rank::Definition => {
+                    report.line("# Deleting a definition deletes all objects of its kind.")?;
+                }
+            }
+            report.line(self.command(deletion))?;
+        }
+        Ok(())
+    }
+
+    /// The commands that delete the webhook configurations among the `printed` objects. There is none if the cluster has no
+    /// such configuration.
+    pub(super) async fn webhooks(&self, printed: &[Value]) -> Result<Vec<String>, OperatorError> {
+        let deletions = self.deletions(printed).await?;
+        let webhooks = deletions.iter().filter(|one| one.rank == Rank::Webhooks);
+        Ok(webhooks.map(|one| self.command(one)).collect())
+    }
+
+    /// What deletes those of the `printed` objects that exist, in the order of the commands.
+    async fn deletions(&self, printed: &[Value]) -> Result<Vec<Deletion>, OperatorError> {
         let mapper = RestMapper::new(self.client);
         let mut deletions = Vec::<Deletion>::new();
-        for object in &printed {
+        for object in printed {
             let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
             let (version, kind) = (text("/apiVersion"), text("/kind"));
             let served = mapper
@@ -79,21 +115,7 @@ impl Remains<'_> {
             }
         }
         deletions.sort_by_key(|one| one.rank);
-        if deletions.is_empty() {
-            return report.line("Nothing else of the operator is left.");
-        }
-        report.line("\nThese commands remove the rest, in this order:\n")?;
-        for deletion in &deletions {
-            match deletion.rank {
-                Rank::Deployment | Rank::Other => {}
-                Rank::Namespace => report.line("# This deletes everything in the namespace.")?,
-                Rank::Definition => {
-                    report.line("# Deleting a definition deletes all objects of its kind.")?;
-                }
-            }
-            report.line(self.command(deletion))?;
-        }
-        Ok(())
+        Ok(deletions)
     }
 
     /// The Lease of the operator, which no command prints.
@@ -103,6 +125,16 @@ impl Remains<'_> {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": name, "namespace": namespace.as_deref().unwrap_or(self.operator_namespace)},
+        }))
+    }
+
+    /// The Secret of the webhooks, which no command prints either.
+    fn certificates(&self) -> Option<Value> {
+        let name = self.certificates?;
+        Some(json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": self.operator_namespace},
         }))
     }
 
@@ -149,6 +181,7 @@ fn quoted(word: &str) -> String {
 
 fn rank(resource: &ApiResource) -> Rank {
     match (&*resource.group, &*resource.plural) {
+        ("admissionregistration.k8s.io", _) => Rank::Webhooks,
         ("apps", "deployments") => Rank::Deployment,
         ("", "namespaces") => Rank::Namespace,
         ("apiextensions.k8s.io", "customresourcedefinitions") => Rank::Definition,

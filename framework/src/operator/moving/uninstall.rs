@@ -35,6 +35,8 @@ pub(super) struct Uninstall {
     pub(super) lease: Option<LeaseName>,
     /// Whether to work although the operator runs.
     pub(super) is_forced: bool,
+    /// The Secret in which the operator keeps the certificates that it makes for webhooks.
+    pub(super) certificates: Option<String>,
     /// The objects that `manifests` prints.
     pub(super) printed: Vec<Value>,
     /// The cluster of the `kubectl` commands.
@@ -62,7 +64,7 @@ impl Uninstall {
     /// [`OperatorError::StillRuns`] if the operator runs, [`OperatorError::NotConfirmed`] if nobody agreed,
     /// [`OperatorError::Unfinished`] if some objects could not be changed. The error of a request that failed.
     pub(super) async fn run(
-        self,
+        mut self,
         client: &Client,
         consent: Consent,
         report: &mut Report<'_>,
@@ -83,17 +85,39 @@ impl Uninstall {
             report.table(&rows)?;
             if !self.is_forced {
                 self.check_stopped(client, report).await?;
+                self.check_webhooks(client).await?;
             }
             self.confirm(consent, report).await?;
             self.remove_all(client, &finalizers, found, report).await?;
         }
-        let remains = Remains {
+        let printed = std::mem::take(&mut self.printed);
+        self.remains(client).report(printed, report).await
+    }
+
+    fn remains<'a>(&'a self, client: &'a Client) -> Remains<'a> {
+        Remains {
             client,
             kubeconfig: &self.kubeconfig,
             operator_namespace: &self.operator_namespace,
             lease: self.lease.as_ref(),
-        };
-        remains.report(self.printed, report).await
+            certificates: self.certificates.as_deref(),
+        }
+    }
+
+    /// Refuses to work while the API server calls the webhooks of the operator, which does not run: it would refuse the removal
+    /// of finalizers, too.
+    async fn check_webhooks(&self, client: &Client) -> Result<(), OperatorError> {
+        let commands = self.remains(client).webhooks(&self.printed).await?;
+        if commands.is_empty() {
+            return Ok(());
+        }
+        Err(OperatorError::StillRuns {
+            what: "the API server still calls the webhooks of the operator".into(),
+            advice: format!(
+                "without the operator they refuse changes: remove them first with `{}`, or use --force",
+                commands.join(" && ")
+            ),
+        })
     }
 
     fn finalizers(&self) -> Finalizers {

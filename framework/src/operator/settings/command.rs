@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use super::{
     Defaults, election, manifests, moving,
     serving::{self, ENDPOINTS, parse_metrics_address},
+    webhooks,
 };
 use crate::operator::{logs, version};
 
@@ -32,7 +33,7 @@ const PRECEDENCE: &str = "Priority: the flag, then its environment variable, the
 const SETTINGS_OF_RUN: &str = "Give the settings with which the operator runs in the cluster. Environment variables are not read.";
 
 /// The flags that make a difference to the roles.
-const SETTINGS_OF_ROLES: [&str; 9] = [
+const SETTINGS_OF_ROLES: [&str; 10] = [
     CHECK,
     OPERATOR_NAMESPACE,
     "install-definitions",
@@ -42,6 +43,7 @@ const SETTINGS_OF_ROLES: [&str; 9] = [
     "lease-namespace",
     "metrics-auth",
     "debug-page",
+    webhooks::CERTIFICATES,
 ];
 
 /// The flag for the namespace of the operator's pods.
@@ -326,6 +328,7 @@ fn settings(
     metrics_address: &'static str,
     elects: bool,
 ) -> Command {
+    let is_local = metrics_address == DEV_METRICS_ADDRESS;
     let metrics_address = match &defaults.metrics_address {
         Some(address) => address.to_string(),
         None => metrics_address.to_owned(),
@@ -365,6 +368,7 @@ fn settings(
                 ),
         )
         .args(serving::args(defaults))
+        .args(webhooks::args(defaults, is_local))
         .arg(
             Arg::new("log")
                 .long("log")

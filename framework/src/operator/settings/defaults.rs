@@ -2,7 +2,11 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, Command, value_parser};
 
-use crate::{election::ElectionSettings, operator::Serving, server::Address};
+use crate::{
+    election::ElectionSettings,
+    operator::{Serving, WebhookServing},
+    server::Address,
+};
 
 /// The options that the program sets itself. The command line has priority.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +20,8 @@ pub(in crate::operator) struct Defaults {
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) debug_page: bool,
     pub(in crate::operator) debug_hosts: Vec<String>,
+    /// How webhooks are served. `None` if the program has none.
+    pub(in crate::operator) webhooks: Option<WebhookServing>,
     /// The program's own subcommands.
     pub(in crate::operator) subcommands: Vec<Command>,
 }

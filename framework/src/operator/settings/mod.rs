@@ -32,6 +32,7 @@ mod resolve;
 mod serving;
 mod setting;
 mod variables;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -49,3 +50,4 @@ pub(super) use resolve::Settings;
 pub(super) use serving::{MetricsAddress, ServingFlags};
 pub(super) use setting::error;
 pub(super) use variables::{Environment, variable};
+pub(super) use webhooks::read as read_webhook_serving;

@@ -42,6 +42,7 @@ fn options(address: &str, election: Option<ElectionFlags>) -> RunOptions {
         election,
         metrics_address: address.parse().ok(),
         serving: open(),
+        webhooks: None,
         log: "info".parse().unwrap(),
         log_format: LogFormat::Text,
     }
@@ -73,6 +74,7 @@ fn flags_are_read_with_and_without_the_subcommand() {
             election: elected(),
             metrics_address: Some(Address::loopback(9)),
             serving: open(),
+            webhooks: None,
             log: "debug".parse().unwrap(),
             log_format: LogFormat::Json,
         },

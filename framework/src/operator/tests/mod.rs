@@ -9,6 +9,8 @@ mod readiness;
 mod roles;
 mod runnables;
 mod stopping;
+#[cfg(feature = "self-signed")]
+mod webhooks;
 mod world;
 
 /// A program with its own runtime can spawn the operator: its future is `Send`.

@@ -14,7 +14,7 @@ use tokio::{io::DuplexStream, task::JoinHandle, time::Instant};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Reply, Routes, connection::Tasks, server::secured, slots::Slots};
+use super::{Limits, Reply, Routes, connection::Tasks, server::secured, slots::Slots};
 
 /// One end of a connection whose other end the server serves. The task ends with the connection.
 fn connected(
@@ -31,7 +31,9 @@ fn connected(
         let began = Instant::now();
         let tracker = tasks.tracker.clone();
         let stop = CancellationToken::new();
-        let slot = Slots::new().take(Ipv4Addr::LOCALHOST.into()).await;
+        let slot = Slots::new(Limits::ENDPOINTS)
+            .take(Ipv4Addr::LOCALHOST.into())
+            .await;
         secured(theirs, slot, acceptor, Arc::new(routes), tasks, stop).await;
         // No task of a connection may outlive it.
         tracker.close();

@@ -3,8 +3,13 @@ use std::time::Duration;
 use pilothouse_sandbox::RequestMatcher;
 use serde_json::json;
 
-use super::world::{FINALIZER, World};
-use crate::operator::moving::uninstall::Consent;
+use super::world::{FINALIZER, Note, World, notes};
+use crate::{
+    client::{Api, DeleteParams},
+    operator::moving::uninstall::Consent,
+    webhook::{Admission, Change, Denied, Validate, Warnings},
+};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 
 const OTHER: &str = "example.com/other";
 
@@ -269,4 +274,77 @@ kubectl --context blue delete customresourcedefinitions.apiextensions.k8s.io not
 ";
     let rest = printed.strip_prefix("No object has a finalizer of notes.\n");
     assert_eq!(rest, Some(expected));
+}
+
+/// Allows everything, as long as it runs.
+struct Anything;
+
+impl Validate for Anything {
+    type Resource = Note;
+
+    async fn validate(&self, _: &Change<Note>, _: &Admission) -> Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_asks_first_to_delete_the_webhook_configurations() {
+    let mut world = World::start().await;
+    world.operator = || notes().validates(Anything);
+    world.note("a", &[FINALIZER]).await;
+    world.create(namespace("notes-system")).await;
+    world.create(deployment(0)).await;
+    let secret = json!({"name": "notes-webhook-certificates", "namespace": "notes-system"});
+    world
+        .create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": secret}))
+        .await;
+    let rule = json!({
+        "apiGroups": ["demo.example.com"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["notes"],
+    });
+    let service = json!({"name": "notes-webhook", "namespace": "notes-system"});
+    let webhook = json!({
+        "name": "validate.notes.demo.example.com", "rules": [rule], "clientConfig": {"service": service},
+        "sideEffects": "None", "admissionReviewVersions": ["v1"],
+    });
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "notes"}, "webhooks": [webhook],
+    });
+    world.create(configuration).await;
+    let delete =
+        "kubectl delete validatingwebhookconfigurations.admissionregistration.k8s.io notes";
+    let error = world.command("uninstall --yes").await.error();
+    assert_eq!(
+        error,
+        format!(
+            "the API server still calls the webhooks of the operator: without the operator they refuse changes: remove them first with \
+             `{delete}`, or use --force"
+        )
+    );
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    // They do refuse it.
+    world.command("uninstall --yes --force").await.error();
+    assert_eq!(world.finalizers("a").await, [FINALIZER]);
+    let configurations = Api::<ValidatingWebhookConfiguration>::all(&world.client);
+    let configuration = configurations.get("notes").await.unwrap();
+    let params = DeleteParams::default();
+    configurations.delete("notes", &params).await.unwrap();
+    let printed = world.command("uninstall --yes").await.printed();
+    assert!(world.finalizers("a").await.is_empty());
+    let secret = "kubectl delete secrets notes-webhook-certificates --namespace notes-system\n";
+    assert!(printed.contains(secret), "{printed}");
+    // Without finalizers there is nothing that they could refuse, but they still go first.
+    let mut again = configuration;
+    again.metadata.resource_version = None;
+    again.metadata.uid = None;
+    configurations
+        .create(&Default::default(), &again)
+        .await
+        .unwrap();
+    let printed = world.command("uninstall").await.printed();
+    let (first, second) = (
+        printed.find(delete),
+        printed.find("delete deployments.apps"),
+    );
+    assert!(first.is_some() && first < second, "{printed}");
 }

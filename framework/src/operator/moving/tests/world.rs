@@ -82,6 +82,8 @@ pub(super) fn notes() -> Operator {
 pub(super) struct World {
     pub(super) sandbox: Sandbox,
     pub(super) client: Client,
+    /// The operator whose commands are run.
+    pub(super) operator: fn() -> Operator,
 }
 
 impl World {
@@ -99,7 +101,11 @@ impl World {
             .build()
             .unwrap();
         let client = client(&sandbox, "test");
-        Self { sandbox, client }
+        Self {
+            sandbox,
+            client,
+            operator: notes,
+        }
     }
 
     /// Runs a command of `notes` and returns what it prints.
@@ -112,6 +118,7 @@ impl World {
         let words = line.split_whitespace();
         let parsed = CommandLine::parse::<NoFlags>("notes", &Defaults::default(), words, &|_| None);
         let client = client(&self.sandbox, "command");
+        let operator = self.operator;
         let mut output = Vec::new();
         let mut report = Report::new(&mut output);
         // It may not be called on a runtime.
@@ -121,12 +128,12 @@ impl World {
                     true => Consent::Given,
                     false => consent,
                 };
-                let prepared = thread::spawn(|| notes().prepare_uninstall(options));
+                let prepared = thread::spawn(move || operator().prepare_uninstall(options));
                 let prepared = prepared.join().unwrap().unwrap();
                 prepared.run(&client, consent, &mut report).await
             }
             CommandAction::AdoptFrom { flags, roles, .. } => {
-                let prepared = thread::spawn(|| notes().prepare_adopt_from(flags, roles));
+                let prepared = thread::spawn(move || operator().prepare_adopt_from(flags, roles));
                 let prepared = prepared.join().unwrap().unwrap();
                 prepared.run(&client, &mut report).await
             }

@@ -1,0 +1,251 @@
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use futures_util::FutureExt;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Operator, OperatorError, shutdown_cause::ShutdownCause};
+use crate::{
+    client::Client,
+    controller::RuntimeKind,
+    health::Checks,
+    metrics::Metrics,
+    resource::{Access, ApiResource, Resource},
+    server::Address,
+    webhook::{Mutate, ReadCaches, Validate, Webhook, WebhookOptions, WebhookServer},
+};
+
+/// The name of the readiness check.
+pub(super) const WEBHOOKS_CHECK: &str = "webhooks";
+
+/// The address of an operator that says nothing else.
+const ADDRESS: Address = Address {
+    host: None,
+    port: 9443,
+};
+
+/// The pause between two looks at the Secret and at the configurations.
+const CHECK_PERIOD: Duration = Duration::from_secs(5 * 60);
+/// All replicas must have seen a new authority before it signs anything, which is an hour later.
+const LONGEST_CHECK_PERIOD: Duration = Duration::from_secs(10 * 60);
+
+/// How long webhooks go on answering after the stop has begun, at least. By then no API server chooses this pod any more.
+const DRAIN: Duration = Duration::from_secs(5);
+/// The time limit for calls that run then. It is longer than the time that the server gives them.
+const LAST_CALLS: Duration = Duration::from_millis(3_500);
+/// The time by which the webhooks must have ended, counted from the start of the stop.
+const DEADLINE: Duration = Duration::from_millis(28_900);
+
+/// How the webhooks of an operator are served. The default is HTTPS at `:9443`, behind the Service that `manifests` prints, with
+/// certificates that the replicas make themselves and share by a Secret.
+///
+/// ```
+/// # use pilothouse::operator::{Operator, WebhookServing};
+/// let serving = WebhookServing::new().certificates("/certs");
+/// let operator = Operator::new("website").webhook_serving(serving);
+/// # drop(operator);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct WebhookServing {
+    pub(super) address: Address,
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) url: Option<String>,
+    pub(super) check_period: Duration,
+}
+
+impl Default for WebhookServing {
+    fn default() -> Self {
+        Self {
+            address: ADDRESS,
+            certificates: None,
+            url: None,
+            check_period: CHECK_PERIOD,
+        }
+    }
+}
+
+impl WebhookServing {
+    /// The default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the address to listen on.
+    pub fn address(mut self, address: Address) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Uses the certificate `tls.crt` and the key `tls.key` of this folder, such as a Secret of cert-manager that is mounted. A
+    /// change is noticed within 10 s. If there is a `ca.crt`, the webhook configurations get it; if not, something else has to
+    /// write their `caBundle`.
+    pub fn certificates(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.certificates = Some(folder.into());
+        self
+    }
+
+    /// Lets the API server call the webhooks at this URL, such as `https://192.0.2.1:9443`, in place of a Service. It is for
+    /// operators that run outside of the cluster.
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.url = Some(url.into());
+        self
+    }
+
+    /// Sets how often a replica looks at the Secret with the certificates and at the webhook configurations, and mends what is
+    /// due. The default is 5 minutes; more than 10 count as 10, and less than one second as one.
+    pub fn check_every(mut self, period: Duration) -> Self {
+        self.check_period = period.clamp(Duration::from_secs(1), LONGEST_CHECK_PERIOD);
+        self
+    }
+}
+
+impl Operator {
+    /// Adds a validation: the API server asks it before it stores a change. See [`webhook`](crate::webhook).
+    ///
+    /// Every replica answers, whether it leads or not.
+    pub fn validates<V: Validate<Resource: Resource>>(self, validate: V) -> Self {
+        let resource = ApiResource::of::<V::Resource>();
+        self.webhook(Webhook::validating(resource, validate))
+    }
+
+    /// Adds a mutation: the API server lets it change an object before it is stored. See [`webhook`](crate::webhook).
+    pub fn mutates<M: Mutate<Resource: Resource>>(self, mutate: M) -> Self {
+        let resource = ApiResource::of::<M::Resource>();
+        self.webhook(Webhook::mutating(resource, mutate))
+    }
+
+    /// As [`validates`](Self::validates), for a kind that is known only at run time. Its objects are
+    /// [`DynamicObject`](crate::resource::DynamicObject)s or [`PartialObject`](crate::resource::PartialObject)s.
+    pub fn dynamic_validates<V: Validate<Resource: RuntimeKind>>(
+        self,
+        resource: ApiResource,
+        validate: V,
+    ) -> Self {
+        self.webhook(Webhook::validating(resource, validate))
+    }
+
+    /// As [`mutates`](Self::mutates), for a kind that is known only at run time.
+    pub fn dynamic_mutates<M: Mutate<Resource: RuntimeKind>>(
+        self,
+        resource: ApiResource,
+        mutate: M,
+    ) -> Self {
+        self.webhook(Webhook::mutating(resource, mutate))
+    }
+
+    /// Sets how the webhooks are served. The flags `--webhook-address`, `--webhook-certificate-dir` and `--webhook-url` have
+    /// priority.
+    pub fn webhook_serving(mut self, serving: WebhookServing) -> Self {
+        self.webhook_serving = serving;
+        self
+    }
+
+    fn webhook(mut self, webhook: Webhook) -> Self {
+        self.webhooks.push(webhook);
+        self
+    }
+
+    /// Checks that the webhooks can be served and configured.
+    pub(super) fn check_webhooks(&self) -> Result<(), OperatorError> {
+        for (number, webhook) in self.webhooks.iter().enumerate() {
+            let path = webhook.path();
+            let refused = |problem| OperatorError::Webhook {
+                path: path.clone(),
+                problem,
+            };
+            webhook.check().map_err(refused)?;
+            let mut before = self.webhooks.iter().take(number);
+            if before.any(|other| other.path() == path) {
+                let problem = "the program has two of them for the kind: give one another name with `rules.named(\"..\")` in `rules`";
+                return Err(refused(problem.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The Secret in which the operator keeps the certificates that it makes for webhooks, if it is run so.
+    pub(super) fn webhook_secret(&self, serving: Option<&WebhookServing>) -> Option<String> {
+        let makes = serving.is_none_or(|serving| serving.certificates.is_none());
+        (makes && !self.webhooks.is_empty()).then(|| WebhookOptions::secret(&self.name))
+    }
+
+    /// What the webhooks need. `None` without webhooks.
+    pub(super) fn webhook_options(&self, namespace: &str) -> Option<WebhookOptions> {
+        let serving = &self.webhook_serving;
+        (!self.webhooks.is_empty()).then(|| WebhookOptions {
+            operator: self.name.clone(),
+            namespace: namespace.to_owned(),
+            webhooks: self.webhooks.clone(),
+            address: serving.address,
+            certificates: serving.certificates.clone(),
+            url: serving.url.clone(),
+            check_period: serving.check_period,
+            caches: ReadCaches::default(),
+        })
+    }
+}
+
+/// The webhooks of a running operator.
+pub(super) struct RunningWebhooks {
+    pub(super) address: SocketAddr,
+    pub(super) access: Access,
+    /// Whether an API server may still choose this process after its stop has begun, because a Service or another proxy leads
+    /// to it.
+    drains: bool,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl RunningWebhooks {
+    /// Binds the address, makes the certificate and the configurations ready, and serves. It returns when the API server can
+    /// call the webhooks.
+    pub(super) async fn start(
+        options: WebhookOptions,
+        client: &Client,
+        metrics: &Metrics,
+        ready: &Checks,
+        shutdown_cause: &ShutdownCause,
+        stopping: CancellationToken,
+        stop: CancellationToken,
+    ) -> Result<Self, OperatorError> {
+        let (address, access) = (options.address, options.access());
+        // A URL with the port 0 leads to this process only.
+        let drains = !options.url.as_ref().is_some_and(|url| url.ends_with(":0"));
+        let failed = |source| OperatorError::ListenWebhooks { address, source };
+        let server = WebhookServer::bind(options, client, metrics, stopping).await;
+        let server = server
+            .map_err(failed)?
+            .map_err(|error| OperatorError::Webhooks(error.to_string()))?;
+        let address = server.local_addr().map_err(failed)?;
+        let health = server.health();
+        ready.add(WEBHOOKS_CHECK, move || health.check());
+        let prepared = server.prepare(metrics).await;
+        let tasks = TaskTracker::new();
+        let served = prepared.run(stop.clone()).boxed();
+        // The tracker joins the task.
+        drop(shutdown_cause.spawn(&tasks, "webhooks", "webhooks", served));
+        tasks.close();
+        tracing::info!("webhooks on https://{address}");
+        Ok(Self {
+            address,
+            access,
+            drains,
+            stop,
+            tasks,
+        })
+    }
+
+    /// Ends the webhooks of an operator whose stop began at `begun`: they go on answering until no API server chooses this
+    /// process any more.
+    pub(super) async fn finish(self, begun: Instant) {
+        if self.drains {
+            sleep_until(begun + DRAIN).await;
+        }
+        self.stop.cancel();
+        let limit = LAST_CALLS.min((begun + DEADLINE).saturating_duration_since(Instant::now()));
+        if timeout(limit, self.tasks.wait()).await.is_err() {
+            tracing::warn!("some calls of webhooks have not ended in time");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+use std::time::Duration;
+
+/// How much the peers of a server may ask for at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The number of connections that are open at once.
+    pub(super) connections: usize,
+    /// The number of open connections of one peer.
+    pub(super) connections_of_peer: usize,
+    /// The number of responses, health excluded, that run at once. It is less than `connections`, so that connections for
+    /// health remain: only a connection without such a response can be closed for another one.
+    pub(super) responses: usize,
+    /// The number of those responses for one peer. It is less than `connections_of_peer`, so that a peer with too many
+    /// connections always has one that can be closed.
+    pub(super) responses_of_peer: usize,
+    /// How long a connection without a request stays open.
+    pub(super) idle: Duration,
+}
+
+impl Limits {
+    /// For metrics, health and routes of a program's own.
+    pub(crate) const ENDPOINTS: Self = Self {
+        connections: 256,
+        connections_of_peer: 64,
+        responses: 64,
+        responses_of_peer: 16,
+        idle: Duration::from_secs(90),
+    };
+
+    /// For webhooks, whose only peers are the API servers. Each of them closes an idle connection after 90 s. The server must
+    /// not be earlier: a request that is sent at that moment would be lost.
+    pub(crate) const WEBHOOKS: Self = Self {
+        connections: 512,
+        connections_of_peer: 384,
+        responses: 320,
+        responses_of_peer: 320,
+        idle: Duration::from_secs(300),
+    };
+}

@@ -1,0 +1,223 @@
+use k8s_openapi::{
+    ByteString,
+    api::admissionregistration::v1::{
+        MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference,
+        ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
+    },
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+};
+
+use super::Webhook;
+use crate::resource::{Access, AccessRule, ObjectMeta};
+
+/// The label with the name of a namespace.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// Where the API server calls the webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A Service, by its namespace and name. Its port is 443.
+    Service { namespace: String, name: String },
+    /// A URL without a path, such as `https://127.0.0.1:9443`.
+    Url(String),
+}
+
+impl Target {
+    /// The Service of an operator.
+    pub(crate) fn service_of(operator: &str, namespace: &str) -> Self {
+        Self::Service {
+            namespace: namespace.to_owned(),
+            name: format!("{operator}-webhook"),
+        }
+    }
+
+    /// The host names that a certificate for the target has to have.
+    #[cfg(feature = "self-signed")]
+    pub(super) fn hosts(&self) -> Vec<String> {
+        match self {
+            Self::Service { namespace, name } => {
+                let service = format!("{name}.{namespace}.svc");
+                vec![service.clone(), format!("{service}.cluster.local")]
+            }
+            Self::Url(url) => {
+                let uri = url.parse::<http::Uri>().ok();
+                let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+                // An IPv6 address has brackets in a URL only.
+                vec![host.trim_matches(['[', ']']).to_owned()]
+            }
+        }
+    }
+
+    fn client_config(&self, path: String, ca_bundle: Option<&[u8]>) -> WebhookClientConfig {
+        let (service, url) = match self {
+            Self::Service { namespace, name } => {
+                let service = ServiceReference {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    path: Some(path),
+                    port: Some(443),
+                };
+                (Some(service), None)
+            }
+            Self::Url(url) => (None, Some(format!("{url}{path}"))),
+        };
+        WebhookClientConfig {
+            ca_bundle: ca_bundle.map(|bundle| ByteString(bundle.to_vec())),
+            service,
+            url,
+        }
+    }
+}
+
+/// The configurations of an operator's webhooks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Configurations {
+    pub(crate) validating: Option<ValidatingWebhookConfiguration>,
+    pub(crate) mutating: Option<MutatingWebhookConfiguration>,
+}
+
+impl Configurations {
+    /// The configurations of the operator `operator`, whose pods are in `namespace`.
+    pub(crate) fn new(
+        operator: &str,
+        namespace: &str,
+        webhooks: &[Webhook],
+        target: &Target,
+        ca_bundle: Option<&[u8]>,
+    ) -> Self {
+        let metadata = || ObjectMeta {
+            name: Some(operator.to_owned()),
+            ..ObjectMeta::default()
+        };
+        let entries = webhooks.iter().map(|webhook| {
+            let client_config = target.client_config(webhook.path(), ca_bundle);
+            (webhook, client_config, webhook.namespaces(namespace))
+        });
+        let (mutating, validating): (Vec<_>, Vec<_>) =
+            entries.partition(|(webhook, ..)| webhook.mutates);
+        let validating = validating
+            .into_iter()
+            .map(|(webhook, client_config, namespaces)| {
+                let rules = &webhook.rules;
+                ValidatingWebhook {
+                    name: webhook.name(),
+                    client_config,
+                    rules: Some(vec![webhook.rule()]),
+                    namespace_selector: namespaces,
+                    object_selector: rules.objects.clone(),
+                    match_conditions: some(&rules.conditions),
+                    match_policy: Some("Equivalent".into()),
+                    failure_policy: Some(webhook.failure_policy()),
+                    timeout_seconds: Some(webhook.timeout_seconds()),
+                    side_effects: webhook.side_effects(),
+                    admission_review_versions: vec!["v1".into()],
+                }
+            });
+        let mutating = mutating
+            .into_iter()
+            .map(|(webhook, client_config, namespaces)| {
+                let rules = &webhook.rules;
+                let reinvocation = if rules.reinvokes { "IfNeeded" } else { "Never" };
+                MutatingWebhook {
+                    name: webhook.name(),
+                    client_config,
+                    rules: Some(vec![webhook.rule()]),
+                    namespace_selector: namespaces,
+                    object_selector: rules.objects.clone(),
+                    match_conditions: some(&rules.conditions),
+                    match_policy: Some("Equivalent".into()),
+                    failure_policy: Some(webhook.failure_policy()),
+                    timeout_seconds: Some(webhook.timeout_seconds()),
+                    side_effects: webhook.side_effects(),
+                    admission_review_versions: vec!["v1".into()],
+                    reinvocation_policy: Some(reinvocation.into()),
+                }
+            });
+        let (validating, mutating): (Vec<_>, Vec<_>) = (validating.collect(), mutating.collect());
+        Self {
+            validating: (!validating.is_empty()).then(|| ValidatingWebhookConfiguration {
+                metadata: metadata(),
+                webhooks: Some(validating),
+            }),
+            mutating: (!mutating.is_empty()).then(|| MutatingWebhookConfiguration {
+                metadata: metadata(),
+                webhooks: Some(mutating),
+            }),
+        }
+    }
+
+    /// The access that an operator needs to write its configurations.
+    pub(crate) fn access(&self) -> Access {
+        // Applying an object that does not exist is also a `create` of that name.
+        let verbs = ["get", "create", "patch"];
+        let validating = self.validating.iter().map(|one| {
+            let rule = AccessRule::of::<ValidatingWebhookConfiguration>(verbs);
+            rule.named(one.metadata.name.clone().unwrap_or_default())
+        });
+        let mutating = self.mutating.iter().map(|one| {
+            let rule = AccessRule::of::<MutatingWebhookConfiguration>(verbs);
+            rule.named(one.metadata.name.clone().unwrap_or_default())
+        });
+        validating.chain(mutating).map(Access::from).sum()
+    }
+}
+
+impl Webhook {
+    fn rule(&self) -> RuleWithOperations {
+        let rules = &self.rules;
+        let resource = &self.resource;
+        let plural = &resource.plural;
+        let resources = rules.subresources.iter().map(|name| match &**name {
+            "" => plural.to_string(),
+            name => format!("{plural}/{name}"),
+        });
+        let scope = if resource.namespaced {
+            "Namespaced"
+        } else {
+            "Cluster"
+        };
+        RuleWithOperations {
+            api_groups: Some(vec![resource.group.to_string()]),
+            api_versions: Some(vec![resource.version.to_string()]),
+            operations: Some(rules.operations.iter().map(ToString::to_string).collect()),
+            resources: Some(resources.collect()),
+            scope: Some(scope.into()),
+        }
+    }
+
+    /// The namespaces of the webhook. Without the default, a webhook for Pods would have to admit the Pods of its own operator
+    /// and those of the cluster before it runs.
+    fn namespaces(&self, own: &str) -> Option<LabelSelector> {
+        if self.rules.namespaces.is_some() || self.is_own_kind || !self.resource.namespaced {
+            return self.rules.namespaces.clone();
+        }
+        let others = LabelSelectorRequirement {
+            key: NAMESPACE_NAME.into(),
+            operator: "NotIn".into(),
+            values: Some(vec!["kube-system".into(), own.to_owned()]),
+        };
+        Some(LabelSelector {
+            match_expressions: Some(vec![others]),
+            match_labels: None,
+        })
+    }
+
+    fn failure_policy(&self) -> String {
+        let ignores = self.rules.ignores_failures;
+        if ignores { "Ignore" } else { "Fail" }.into()
+    }
+
+    fn side_effects(&self) -> String {
+        let acts = self.rules.acts_outside;
+        if acts { "NoneOnDryRun" } else { "None" }.into()
+    }
+
+    fn timeout_seconds(&self) -> i32 {
+        // `Rules::check` limits it.
+        i32::try_from(self.rules.timeout.as_secs()).unwrap_or(30)
+    }
+}
+
+fn some<T: Clone>(items: &[T]) -> Option<Vec<T>> {
+    (!items.is_empty()).then(|| items.to_vec())
+}

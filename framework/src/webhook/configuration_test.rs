@@ -1,0 +1,127 @@
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{Namespace, Pod},
+};
+use serde_json::json;
+
+use super::{
+    Admission, Change, Configurations, Denied, Mutate, Operation, Rules, Target, Validate,
+    Warnings, Webhook,
+};
+use crate::resource::{ApiResource, Labels};
+
+/// A validation of Namespaces with most rules.
+struct Strict;
+
+impl Validate for Strict {
+    type Resource = Namespace;
+
+    fn rules(&self, rules: Rules) -> Rules {
+        rules
+            .operations([Operation::Update, Operation::Delete])
+            .subresources(["", "status"])
+            .for_objects(Labels::from_iter([("a", "b")]).selector())
+            .only_if("named", "object.metadata.name != 'x'")
+            .timeout(std::time::Duration::from_secs(3))
+            .ignore_failures()
+            .acts_outside()
+    }
+
+    async fn validate(&self, _: &Change<Namespace>, _: &Admission) -> Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
+/// A mutation with the default rules, but one.
+struct Again;
+
+impl Mutate for Again {
+    type Resource = Pod;
+
+    fn rules(&self, rules: Rules) -> Rules {
+        rules.reinvoke()
+    }
+
+    async fn mutate(&self, _: &mut Pod, _: &Admission) -> Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
+#[test]
+fn rules_become_configurations() {
+    let webhooks = [
+        Webhook::validating(ApiResource::of::<Namespace>(), Strict),
+        Webhook::mutating(ApiResource::of::<Pod>(), Again),
+    ];
+    let target = Target::service_of("site", "ops");
+    let all = Configurations::new("site", "ops", &webhooks, &target, Some(b"pem"));
+    let client = |path: &str| {
+        let service =
+            json!({"namespace": "ops", "name": "site-webhook", "path": path, "port": 443});
+        json!({"caBundle": "cGVt", "service": service})
+    };
+    let validating = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "site"},
+        "webhooks": [{
+            "name": "validate.namespaces.core",
+            "clientConfig": client("/validate--v1-namespace"),
+            "rules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces", "namespaces/status"],
+                "operations": ["UPDATE", "DELETE"], "scope": "Cluster",
+            }],
+            "objectSelector": {"matchLabels": {"a": "b"}},
+            "matchConditions": [{"name": "named", "expression": "object.metadata.name != 'x'"}],
+            "matchPolicy": "Equivalent", "failurePolicy": "Ignore", "timeoutSeconds": 3,
+            "sideEffects": "NoneOnDryRun", "admissionReviewVersions": ["v1"],
+        }],
+    });
+    assert_eq!(json!(all.validating), validating);
+    let others = json!({
+        "key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "ops"],
+    });
+    let mutating = json!([{
+        "name": "mutate.pods.core",
+        "clientConfig": client("/mutate--v1-pod"),
+        "rules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"],
+            "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+        }],
+        // The Pods of the operator and of the cluster start without it.
+        "namespaceSelector": {"matchExpressions": [others]},
+        "matchPolicy": "Equivalent", "failurePolicy": "Fail", "timeoutSeconds": 10,
+        "sideEffects": "None", "admissionReviewVersions": ["v1"], "reinvocationPolicy": "IfNeeded",
+    }]);
+    assert_eq!(json!(all.mutating)["webhooks"], mutating);
+    assert_eq!(
+        all.access().to_string(),
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io \"site\": create, get, patch; \
+         validatingwebhookconfigurations.admissionregistration.k8s.io \"site\": create, get, patch"
+    );
+}
+
+#[test]
+fn a_url_takes_the_place_of_the_service() {
+    let webhooks = [Webhook::mutating(ApiResource::of::<Pod>(), Again)];
+    let target = Target::Url("https://[::1]:9443".into());
+    let all = Configurations::new("site", "ops", &webhooks, &target, None);
+    assert_eq!(all.validating, None);
+    let client = &json!(all.mutating)["webhooks"][0]["clientConfig"];
+    assert_eq!(*client, json!({"url": "https://[::1]:9443/mutate--v1-pod"}));
+    #[cfg(feature = "self-signed")]
+    assert_eq!(target.hosts(), ["::1"]);
+}
+
+#[test]
+fn a_group_is_a_part_of_path_and_name() {
+    struct Any;
+    impl Mutate for Any {
+        type Resource = Deployment;
+        async fn mutate(&self, _: &mut Deployment, _: &Admission) -> Result<Warnings, Denied> {
+            Ok(Warnings::none())
+        }
+    }
+    let webhook = Webhook::mutating(ApiResource::of::<Deployment>(), Any);
+    assert_eq!(webhook.path(), "/mutate-apps-v1-deployment");
+    assert_eq!(webhook.name(), "mutate.deployments.apps");
+}

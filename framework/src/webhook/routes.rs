@@ -1,0 +1,61 @@
+use std::{convert::Infallible, sync::Arc};
+
+use futures_util::FutureExt;
+use http::{Request, StatusCode, Version, header};
+use tokio_util::sync::CancellationToken;
+use tower::service_fn;
+
+use super::{
+    ReadCaches, Webhook,
+    refused::Refused,
+    service::{BodyMemory, WebhookService},
+};
+use crate::{client::Body, metrics::Metrics, server::Routes};
+
+/// Serves each webhook at its path. Another path gets an error that names the paths.
+///
+/// After `stopping`, each answer over HTTP/1 closes its connection. So an API server has no idle connection left when the server
+/// ends: a request that it sends on one at that moment would be lost.
+pub(crate) fn routes(
+    webhooks: &[Webhook],
+    metrics: &Metrics,
+    caches: &ReadCaches,
+    stopping: CancellationToken,
+) -> Routes {
+    let memory = BodyMemory::new();
+    let mut routes = Routes::new();
+    for webhook in webhooks {
+        let path = webhook.path();
+        let service = Arc::new(WebhookService {
+            metrics: metrics.webhook(&path),
+            memory: memory.clone(),
+            caches: caches.clone(),
+            webhook: webhook.clone(),
+        });
+        let stopping = stopping.clone();
+        let answer = move |request: Request<Body>| {
+            let (service, stopping) = (service.clone(), stopping.clone());
+            let answered = async move {
+                let closes = request.version() < Version::HTTP_2;
+                let mut response = service.answer(request).await;
+                if closes && stopping.is_cancelled() {
+                    let close = header::HeaderValue::from_static("close");
+                    response.headers_mut().insert(header::CONNECTION, close);
+                }
+                Ok::<_, Infallible>(response)
+            };
+            answered.boxed()
+        };
+        // The service limits the body itself, because its error is a `Status`.
+        routes = routes.service_up_to(&path, service_fn(answer), usize::MAX);
+    }
+    let paths: Vec<_> = webhooks.iter().map(Webhook::path).collect();
+    let paths: Arc<str> = paths.join(", ").into();
+    let other = move |request: Request<Body>| {
+        let path = request.uri().path();
+        let message = format!("there is no webhook at {path}, only at {paths}");
+        let refused = Refused::new(StatusCode::NOT_FOUND, "NotFound", message);
+        std::future::ready(Ok::<_, Infallible>(refused.response()))
+    };
+    routes.service_up_to("/", service_fn(other), usize::MAX)
+}
