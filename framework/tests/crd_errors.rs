@@ -231,3 +231,21 @@ fn an_alias_of_a_field_of_one_variant_is_an_error() {
         "Thing: spec.choice: a field of one variant has an alias, and the schema has the fields of all variants in one object: write a field of its own for the older name"
     );
 }
+
+/// The real API server refuses such a null also if the values of the enum include null.
+#[test]
+fn a_null_in_place_of_a_value_of_an_enum_is_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        levels: Vec<Option<Level>>,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    enum Level {
+        Low,
+        High,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.levels[]: an API server refuses null in place of a value of an enum, even if the schema allows it: leave the missing ones out, or add a variant for them"
+    );
+}

@@ -568,30 +568,3 @@ fn descriptions_are_cut_only_if_the_definition_is_too_large_for_kubectl_apply() 
     let field = &schema["properties"]["spec"]["properties"]["one"]["properties"]["a"];
     assert_eq!(field["description"].as_str().unwrap().chars().count(), 1000);
 }
-
-#[test]
-fn a_null_in_a_list_is_one_of_the_values_of_its_enum() {
-    #[derive(pilothouse::Resource, Clone, Debug)]
-    #[resource(group = "demo.example.com", version = "v1", namespaced)]
-    struct Nulls {
-        metadata: ObjectMeta,
-        spec: NullsSpec,
-    }
-
-    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
-    struct NullsSpec {
-        levels: Vec<Option<Level>>,
-        #[schema(nullable)]
-        level: Option<Level>,
-        plain: Option<Level>,
-    }
-
-    let spec = &schema_of::<Nulls>()["spec"]["properties"];
-    let with_null = json!({"type": "string", "nullable": true, "enum": ["LOW", "HIGH", null]});
-    assert_eq!(spec["levels"]["items"], with_null);
-    assert_eq!(spec["level"], with_null);
-    assert_eq!(
-        spec["plain"],
-        json!({"type": "string", "enum": ["LOW", "HIGH"]})
-    );
-}

@@ -313,7 +313,6 @@ pub(crate) async fn lists_and_maps_come_back_as_they_were(target: &Target) {
     forms! { target;
         List: Vec<Person> = [vec![], vec![person(Some(1)), person(None)]];
         ListOfMaybe: Vec<Option<i32>> = [vec![Some(1), None]];
-        ListOfMaybeNamed: Vec<Option<Level>> = [vec![Some(Level::High), None]];
         ListOfMaybePersons: Vec<Option<Person>> = [vec![Some(person(None)), None]];
         ListOfLists: Vec<Vec<String>> = [vec![vec![], vec!["a".into(), "a".into()]]];
         Triple: [u8; 3] = [[1, 2, 2]];

@@ -134,7 +134,6 @@ pub(in crate::crd) fn rewrite(
     children(&mut map, path)?;
     lists(&mut map, unique);
     default::check(&mut map, path)?;
-    null_in_enum(&mut map);
     map.insert(REWRITTEN.into(), true.into());
     Ok(map)
 }
@@ -280,8 +279,7 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
             let has_null = allows_null(&schema);
             let mut inner = rewrite(schema, &format!("{path}{{}}"))?;
             if has_null {
-                inner.insert("nullable".into(), true.into());
-                null_in_enum(&mut inner);
+                allow_null(&mut inner, &format!("{path}{{}}"))?;
             }
             map.insert("additionalProperties".into(), Value::Object(inner));
         }
@@ -292,8 +290,7 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
             let has_null = allows_null(&items);
             let mut inner = rewrite(items, &format!("{path}[]"))?;
             if has_null {
-                inner.insert("nullable".into(), true.into());
-                null_in_enum(&mut inner);
+                allow_null(&mut inner, &format!("{path}[]"))?;
             }
             map.insert("items".into(), Value::Object(inner));
         }
@@ -324,14 +321,16 @@ fn allows_null(schema: &Value) -> bool {
         || has_null("oneOf", &json!({"type": "null"}))
 }
 
-/// Adds null to the allowed values of a place where it is allowed: the server demands both.
-fn null_in_enum(map: &mut Map<String, Value>) {
-    if flag(map, "nullable")
-        && let Some(Value::Array(values)) = map.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
+/// Allows null at this place.
+fn allow_null(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
+    if map.contains_key("enum") {
+        return Err(SchemaProblem::new(
+            path,
+            "an API server refuses null in place of a value of an enum, even if the schema allows it: leave the missing ones out, or add a variant for them",
+        ));
     }
+    map.insert("nullable".into(), true.into());
+    Ok(())
 }
 
 /// Adds the list type, which says how field managers share the list: `map` for conditions, `set` for unique scalars.
