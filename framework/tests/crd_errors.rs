@@ -156,3 +156,96 @@ fn a_rule_on_the_type_of_one_variant_is_an_error() {
         "Thing: spec.choice: a rule on the type of one variant would apply to all variants: write it on the enum, as `!has(self.field) || …`"
     );
 }
+
+#[test]
+fn an_immutable_field_in_a_list_without_keys_is_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        items: Vec<Fixed>,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Fixed {
+        #[schema(immutable)]
+        name: String,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.items[].name: the API server does not know the old value of an item of this list: add `list_type = \"map\"` with the keys of its items to the list, or remove `immutable`"
+    );
+}
+
+#[test]
+fn a_selectable_field_that_no_selector_can_name_is_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        #[serde(rename = "the-name")]
+        #[schema(selectable)]
+        name: String,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.the-name: a field selector cannot name this field: use letters, digits and `_` in its name"
+    );
+}
+
+#[test]
+fn more_selectable_fields_than_a_server_allows_are_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        one: Three,
+        two: Three,
+        three: Three,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Three {
+        #[schema(selectable)]
+        a: String,
+        #[schema(selectable)]
+        b: i32,
+        #[schema(selectable)]
+        c: bool,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.two.c: an API server allows at most 8 selectable fields: remove `selectable` from the others"
+    );
+}
+
+#[test]
+fn an_alias_of_a_field_of_one_variant_is_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        choice: Choice,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(tag = "type")]
+    enum Choice {
+        One {
+            #[serde(alias = "old")]
+            new: String,
+        },
+        Two {},
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.choice: a field of one variant has an alias, and the schema has the fields of all variants in one object: write a field of its own for the older name"
+    );
+}
+
+/// The real API server refuses such a null also if the values of the enum include null.
+#[test]
+fn a_null_in_place_of_a_value_of_an_enum_is_an_error() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        levels: Vec<Option<Level>>,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    enum Level {
+        Low,
+        High,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.levels[]: an API server refuses null in place of a value of an enum, even if the schema allows it: leave the missing ones out, or add a variant for them"
+    );
+}

@@ -343,6 +343,7 @@ fn renamed_and_raw_names_and_skipped_fields_are_described_as_serde_serializes_th
             "match",
             "maybeMany",
             "newName",
+            "oldName",
             "onlyRead",
             "present",
             "type"
@@ -370,4 +371,200 @@ fn renamed_and_raw_names_and_skipped_fields_are_described_as_serde_serializes_th
     .unwrap();
     assert_eq!(named.spec.only_read, "");
     assert_eq!(serde_json::to_value(&named).unwrap()["spec"]["match"], "x");
+}
+
+/// The version of the definition.
+fn version_of<K: CustomResource>() -> Value {
+    to_json(&K::crd().unwrap())["spec"]["versions"][0].clone()
+}
+
+#[derive(pilothouse::Resource, Clone, Debug)]
+#[resource(
+    group = "demo.example.com",
+    version = "v1alpha1",
+    namespaced,
+    label("example.com/team", "web"),
+    annotation("example.com/docs", "https://example.com"),
+    annotation("short", ""),
+    deprecated = "demo.example.com/v1alpha1 Volume is deprecated: use v1"
+)]
+#[schema(column(name = "First", json_path = ".metadata.labels.first", order = -1))]
+struct Volume {
+    metadata: ObjectMeta,
+    spec: VolumeSpec,
+}
+
+#[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schema(rule(
+    "self.size > 0",
+    "must be positive",
+    message_expression = "self.size == 0 ? 'must not be 0' : 'must not be negative'"
+))]
+struct VolumeSpec {
+    #[schema(immutable, selectable, column(name = "Class", order = 1))]
+    storage_class: String,
+    #[schema(immutable)]
+    r#in: Option<String>,
+    #[serde(default)]
+    #[schema(immutable, column = "Size")]
+    size: i32,
+    #[schema(list_type = "map", list_map_keys("name"), max_items = 9)]
+    parts: Vec<Part>,
+    origin: Option<Origin>,
+}
+
+#[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+struct Part {
+    name: String,
+    #[schema(immutable, max_length = 99)]
+    disk: String,
+}
+
+#[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+#[schema(immutable)]
+struct Origin {
+    url: String,
+}
+
+#[test]
+fn an_immutable_field_can_be_neither_changed_nor_removed() {
+    let schema = version_of::<Volume>()["schema"]["openAPIV3Schema"].clone();
+    let server = pilothouse_sandbox::internals::schema::Schema::from_json(&schema).unwrap();
+    let object = |spec: Value| json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": spec});
+    let old = json!({"storageClass": "a", "in": "b", "size": 1, "parts": [{"name": "x", "disk": "y"}], "origin": {"url": "z"}});
+    let after = |change: fn(&mut Value)| -> String {
+        let mut new = old.clone();
+        change(&mut new);
+        let errors = server.validate(&object(new), Some(&object(old.clone())));
+        errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    assert_eq!(after(|_| ()), "");
+    for (change, expected) in [
+        (
+            (|spec| spec["storageClass"] = "b".into()) as fn(&mut Value),
+            "spec.storageClass: Invalid value: \"b\": the value cannot be changed",
+        ),
+        (|spec| spec["in"] = "c".into(), "spec.in: "),
+        (
+            |spec| drop(spec.as_object_mut().unwrap().remove("in")),
+            "in cannot be removed",
+        ),
+        (|spec| spec["size"] = 2.into(), "spec.size: "),
+        (
+            |spec| spec["parts"][0]["disk"] = "z".into(),
+            "spec.parts[0].disk: ",
+        ),
+        (|spec| spec["origin"]["url"] = "a".into(), "spec.origin: "),
+    ] {
+        let errors = after(change);
+        assert!(errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
+fn the_attributes_of_the_definition_are_in_it() {
+    let crd = to_json(&Volume::crd().unwrap());
+    assert_eq!(
+        crd["metadata"]["labels"],
+        json!({"example.com/team": "web"})
+    );
+    assert_eq!(
+        crd["metadata"]["annotations"],
+        json!({"example.com/docs": "https://example.com", "short": ""})
+    );
+    let version = version_of::<Volume>();
+    assert_eq!(version["deprecated"], true);
+    assert_eq!(
+        version["deprecationWarning"],
+        "demo.example.com/v1alpha1 Volume is deprecated: use v1"
+    );
+    assert_eq!(
+        version["selectableFields"],
+        json!([{"jsonPath": ".spec.storageClass"}])
+    );
+    let columns = version["additionalPrinterColumns"].as_array().unwrap();
+    let columns: Vec<&str> = columns
+        .iter()
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(columns, ["First", "Size", "Class", "Age"]);
+    let rule =
+        &version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"][0];
+    assert_eq!(
+        rule["messageExpression"],
+        "self.size == 0 ? 'must not be 0' : 'must not be negative'"
+    );
+}
+
+#[test]
+fn a_foreign_kind_has_no_definition_and_needs_no_schema() {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "cert-manager.io", version = "v1", namespaced, foreign)]
+    struct Certificate {
+        metadata: ObjectMeta,
+        spec: CertificateSpec,
+    }
+
+    #[derive(Clone, Debug, Deserialize, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct CertificateSpec {
+        secret_name: String,
+    }
+
+    assert!(Certificate::definition().is_none());
+    let text = json!({"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "a"}, "spec": {"secretName": "b"}});
+    let certificate: Certificate = serde_json::from_value(text.clone()).unwrap();
+    assert_eq!(certificate.spec.secret_name, "b");
+    assert_eq!(serde_json::to_value(&certificate).unwrap(), text);
+}
+
+#[test]
+fn descriptions_are_cut_only_if_the_definition_is_too_large_for_kubectl_apply() {
+    use pilothouse::k8s::api::core::v1::Node;
+
+    /// Says it.
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", namespaced)]
+    struct Wordy {
+        metadata: ObjectMeta,
+        spec: WordySpec,
+    }
+
+    /// Fields with descriptions of 3000 characters.
+    macro_rules! wordy {
+        ($($name:ident)+) => {
+            #[derive(pilothouse::Schema, Clone, Debug, Default, Deserialize, Serialize)]
+            struct WordyPart {
+                $(#[doc = include_str!("long_description.txt")] $name: Option<String>,)+
+            }
+        };
+    }
+    wordy! { a b c d e f g h i j }
+
+    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    struct WordySpec {
+        one: WordyPart,
+        two: WordyPart,
+        three: WordyPart,
+        four: WordyPart,
+        five: WordyPart,
+        six: WordyPart,
+        seven: WordyPart,
+        eight: WordyPart,
+        nine: WordyPart,
+        node: Option<Node>,
+    }
+
+    let crd = to_json(&Wordy::crd().unwrap());
+    let size = crd.to_string().len();
+    assert!((20_000..256 * 1024).contains(&size), "{size}");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["description"], "Says it.");
+    let field = &schema["properties"]["spec"]["properties"]["one"]["properties"]["a"];
+    assert_eq!(field["description"].as_str().unwrap().chars().count(), 1000);
 }

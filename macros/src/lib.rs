@@ -74,7 +74,10 @@ mod stub;
 /// | `kind = ".."` | the kind | the struct's name |
 /// | `plural = ".."`, `singular = ".."` | names in URLs and for kubectl | English plural of the singular; the lower-case kind |
 /// | `short_names("..")`, `categories("..")` | more names for kubectl | none |
-/// | `max_description = n` | length to which descriptions in the CRD are cut, in characters; 0 removes them | unlimited |
+/// | `label("key", "value")`, `annotation("key", "value")` | a label or an annotation of the CRD; write one attribute for each | none |
+/// | `deprecated = ".."` | marks the version as deprecated; the API server sends the text to each client | not deprecated |
+/// | `max_description = n` | length to which descriptions in the CRD are cut, in characters; 0 removes them | whole; cut if the CRD is too large for `kubectl apply` otherwise, and cutting suffices |
+/// | `foreign` | another program installs the CRD: the kind has no definition here, and its types need no `Schema` | the operator defines the kind |
 /// | `crate = ".."` | path of `pilothouse`, if it is renamed | `::pilothouse` |
 ///
 /// `spec` may be missing or be an `Option`. `status` may be missing.
@@ -89,8 +92,8 @@ mod stub;
 ///
 /// | attribute | meaning |
 /// | --- | --- |
-/// | `rule("cel", "message", reason = "..", field_path = "..", optional_old_self)` | a CEL rule; `self` is the object, of whose metadata only `name` and `generateName` are visible |
-/// | `column(name = "..", json_path = "..", type = "..", format = "..", priority = 1, description = "..")` | a column of `kubectl get`, after those of the fields; its type is `string` by default |
+/// | `rule("cel", "message", reason = "..", field_path = "..", message_expression = "..", optional_old_self)` | a CEL rule; `self` is the object, of whose metadata only `name` and `generateName` are visible |
+/// | `column(name = "..", json_path = "..", type = "..", format = "..", priority = 1, order = 1, description = "..")` | a column of `kubectl get`, after those of the fields; its type is `string` by default |
 ///
 /// # Views
 ///
@@ -133,8 +136,10 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// | `min_items`, `max_items`, `unique_items` | lists | bounds; unique scalars |
 /// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how field managers share the list |
 /// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one field manager owns all keys |
-/// | `rule("cel", "message", reason = "..", field_path = "..", optional_old_self)` | fields and types | a CEL rule |
-/// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, description = "..")` | scalars | a column of `kubectl get`. A column of a time shows its age; with `type = "string"` it shows the time, also one in the future |
+/// | `rule("cel", "message", reason = "..", field_path = "..", message_expression = "..", optional_old_self)` | fields and types | a CEL rule; the message is shown if the expression of a message fails |
+/// | `immutable` | fields and types | a value that is set once: it can be neither changed nor removed later. In a list it needs `list_type = "map"` |
+/// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, order = 1, description = "..")` | scalars | a column of `kubectl get`. A column of a time shows its age; with `type = "string"` it shows the time, also one in the future. Columns are in the order of the fields; those with an `order` below 0 come first, those above 0 last |
+/// | `selectable` | strings, integers, booleans | a field that field selectors can name: `kubectl get --field-selector spec.class=a`; at most 8 |
 /// | `scale = "spec"`, `"status"` or `"selector"` | scalars | the field that `kubectl scale` reads and writes |
 /// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `nullable` | fields | the Kubernetes extension of this name |
 /// | `example = ..` | fields | an example |
@@ -143,6 +148,11 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///
 /// A type may have type parameters: `PoolSpec<T>` has a schema for each `T` that has one. Parameters that occur only in
 /// fields with `with`, or that serde skips, need none.
+///
+/// An enum of plain names, and a struct around a `String`, can be the keys of a map.
+///
+/// `#[serde(alias = "..")]` is the older name of a field: the schema has both names, and an object one of them. Such a field
+/// has no default in the schema.
 ///
 /// serde writes a `std::time::Duration` as `{"secs": .., "nanos": ..}`. Such a field does not compile without
 /// `#[serde(with = "pilothouse::resource::duration")]`, which writes it as Kubernetes does: `1h30m0s`.

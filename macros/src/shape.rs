@@ -187,6 +187,15 @@ pub(crate) fn refuse(ty: &Type) -> darling::Result<()> {
                 )
                 .with_span(*key));
             }
+            if name == "Option"
+                && arguments
+                    .first()
+                    .is_some_and(|inner| optional(inner).is_some())
+            {
+                return error(
+                    "JSON has one null, and Kubernetes drops it, so that `Some(None)` is read as `None`: use `Option` once, or an enum with a name for each case",
+                );
+            }
             arguments.into_iter().try_for_each(refuse)
         }
         _ => Ok(()),

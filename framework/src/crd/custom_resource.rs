@@ -1,15 +1,17 @@
+use std::collections::BTreeMap;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionSpec,
-    CustomResourceDefinitionVersion, CustomResourceSubresourceScale,
-    CustomResourceSubresourceStatus, CustomResourceSubresources, CustomResourceValidation,
-    JSONSchemaProps,
+    CustomResourceDefinitionNames, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
+    CustomResourceSubresourceScale, CustomResourceSubresourceStatus, CustomResourceSubresources,
+    CustomResourceValidation, JSONSchemaProps,
 };
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use super::{
     CrdError, CustomResourceDefinition,
-    annotations::{self, Annotations, Scale},
+    annotations::{self, Annotations},
+    size,
     structural::{self, SchemaProblem},
 };
 use crate::resource::{ApiResource, ObjectMeta, Resource, RulePlace};
@@ -63,9 +65,16 @@ pub struct Declaration {
     pub short_names: &'static [&'static str],
     /// Categories.
     pub categories: &'static [&'static str],
+    /// Labels of the definition.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// Annotations of the definition.
+    pub annotations: &'static [(&'static str, &'static str)],
+    /// What the API server tells each client of the version, if it is deprecated.
+    pub deprecated: Option<&'static str>,
     /// The struct's doc comment.
     pub description: &'static str,
-    /// Length to which descriptions are cut, in characters; `None` keeps them whole.
+    /// Length to which descriptions are cut, in characters. With `None` they are cut only if the definition does not fit
+    /// into an annotation of `kubectl apply` otherwise.
     pub max_description: Option<usize>,
     /// Describes the type of `spec`; `None` if the kind has no spec.
     pub spec: Option<Describe>,
@@ -145,6 +154,10 @@ pub const fn check_scale(spec: u8, status: u8) {
     }
 }
 
+/// The lengths to which descriptions are cut, in characters, if `kubectl apply` would not take the definition otherwise. The
+/// longest that suffices is taken. If none does, the descriptions stay whole.
+const SHORTENED: [usize; 7] = [1000, 500, 250, 120, 60, 30, 0];
+
 /// Builds a definition. Returns it with the places of its CEL rules in the source.
 pub(super) fn build(
     resource: &ApiResource,
@@ -156,22 +169,31 @@ pub(super) fn build(
         problem: text,
     };
     let mut schema = schema(declaration).map_err(fail)?;
-    let Annotations {
-        columns,
-        scale,
-        places,
-    } = annotations::extract(&mut schema).map_err(fail)?;
-    if let Some(max) = declaration.max_description {
-        limit_descriptions(&mut schema, max);
+    let annotations = annotations::extract(&mut schema).map_err(fail)?;
+    let with_descriptions = |max: Option<usize>| {
+        let mut schema = schema.clone();
+        if let Some(max) = max {
+            limit_descriptions(&mut schema, max);
+        }
+        let schema: JSONSchemaProps = serde_json::from_value(schema).map_err(|error| {
+            fail(SchemaProblem {
+                path: String::new(),
+                text: format!("the schema does not fit Kubernetes' `JSONSchemaProps`: {error}"),
+            })
+        })?;
+        Ok(definition(resource, declaration, schema, &annotations))
+    };
+    let definition = with_descriptions(declaration.max_description)?;
+    if declaration.max_description.is_some() || size::fits_apply(size::of(&definition)) {
+        return Ok((definition, annotations.places));
     }
-    let schema: JSONSchemaProps = serde_json::from_value(schema).map_err(|error| {
-        fail(SchemaProblem {
-            path: String::new(),
-            text: format!("the schema does not fit Kubernetes' `JSONSchemaProps`: {error}"),
-        })
-    })?;
-    let definition = definition(resource, declaration, schema, columns, scale);
-    Ok((definition, places))
+    for max in SHORTENED {
+        let shortened = with_descriptions(Some(max))?;
+        if size::fits_apply(size::of(&shortened)) {
+            return Ok((shortened, annotations.places));
+        }
+    }
+    Ok((definition, annotations.places))
 }
 
 /// The schema of a whole object.
@@ -208,17 +230,22 @@ fn definition(
     resource: &ApiResource,
     declaration: &Declaration,
     schema: JSONSchemaProps,
-    columns: Vec<CustomResourceColumnDefinition>,
-    scale: Scale,
+    annotations: &Annotations,
 ) -> CustomResourceDefinition {
+    let Annotations {
+        columns,
+        scale,
+        selectable,
+        ..
+    } = annotations;
     let owned = |names: &[&str]| -> Option<Vec<String>> {
         (!names.is_empty()).then(|| names.iter().map(|name| (*name).to_owned()).collect())
     };
-    let scale = match (scale.spec, scale.status) {
+    let scale = match (&scale.spec, &scale.status) {
         (Some(spec), Some(status)) => Some(CustomResourceSubresourceScale {
-            spec_replicas_path: spec,
-            status_replicas_path: status,
-            label_selector_path: scale.selector,
+            spec_replicas_path: spec.clone(),
+            status_replicas_path: status.clone(),
+            label_selector_path: scale.selector.clone(),
         }),
         _ => None,
     };
@@ -227,6 +254,11 @@ fn definition(
         .map(|_| CustomResourceSubresourceStatus(json!({})));
     let subresources = (status.is_some() || scale.is_some())
         .then_some(CustomResourceSubresources { scale, status });
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        let pairs = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Some(pairs.collect()).filter(|pairs: &BTreeMap<_, _>| !pairs.is_empty())
+    };
     let scope = if resource.namespaced {
         "Namespaced"
     } else {
@@ -235,6 +267,8 @@ fn definition(
     CustomResourceDefinition {
         metadata: ObjectMeta {
             name: Some(format!("{}.{}", resource.plural, resource.group)),
+            labels: pairs(declaration.labels),
+            annotations: pairs(declaration.annotations),
             ..ObjectMeta::default()
         },
         spec: CustomResourceDefinitionSpec {
@@ -252,7 +286,10 @@ fn definition(
                 name: resource.version.to_string(),
                 served: true,
                 storage: true,
-                additional_printer_columns: Some(columns),
+                deprecated: declaration.deprecated.map(|_| true),
+                deprecation_warning: declaration.deprecated.map(str::to_owned),
+                additional_printer_columns: Some(columns.clone()),
+                selectable_fields: (!selectable.is_empty()).then(|| selectable.clone()),
                 subresources,
                 schema: Some(CustomResourceValidation {
                     open_api_v3_schema: Some(schema),

@@ -41,19 +41,24 @@
 //! | `schema.rs` | [`Schema`], and its implementations for the types of Rust |
 //! | `kubernetes_types/` | implementations of [`Schema`] for the types of k8s-openapi |
 //! | `structural/` | rewrites a schema into its structural form |
-//! | `annotations.rs` | printer columns and scale paths |
+//! | `annotations.rs` | printer columns, scale paths, selectable and immutable fields |
+//! | `compatibility/` | [`breaking_changes`]: what stored objects and clients lose with a new definition |
 //! | `custom_resource.rs` | [`CustomResource`], and how its definition is built |
+//! | `size.rs` | whether a definition fits into an annotation of `kubectl apply` |
 //! | `to_json.rs` | [`to_json`] |
 //! | `install.rs` | [`install`] |
 
 mod annotations;
+mod compatibility;
 mod custom_resource;
 mod install;
 mod kubernetes_types;
 mod schema;
+pub(crate) mod size;
 mod structural;
 mod to_json;
 
+pub use compatibility::{BreakingChange, breaking_changes};
 pub use custom_resource::CustomResource;
 pub use install::{InstallError, install, install_access};
 pub use schema::{MapKey, Schema};

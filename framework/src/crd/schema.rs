@@ -1,7 +1,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6},
     num::{
         NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32,
         NonZeroU64,
@@ -87,6 +87,9 @@ pub trait MapKey {}
 impl MapKey for String {}
 impl MapKey for Box<str> {}
 impl MapKey for Arc<str> {}
+impl MapKey for Rc<str> {}
+impl MapKey for Cow<'static, str> {}
+impl MapKey for char {}
 
 macro_rules! plain {
     ($($ty:ty),+) => { $(impl Schema for $ty { type Json = Self; })+ };
@@ -99,9 +102,18 @@ plain!(
     serde_json::Map<String, serde_json::Value>, serde_json::Number
 );
 
-impl Schema for SocketAddr {
-    type Json = String;
+/// Types that serde writes as texts of no particular form.
+macro_rules! texts {
+    ($($ty:ty),+) => { $(impl Schema for $ty { type Json = String; })+ };
 }
+
+texts!(
+    SocketAddr,
+    SocketAddrV4,
+    SocketAddrV6,
+    Rc<str>,
+    Cow<'static, str>
+);
 
 impl Schema for IpAddr {
     type Json = IpAddrJson;

@@ -13,9 +13,9 @@ use super::{
     monitoring::AlertsFormat,
     output::Output,
     settings::{
-        AdoptFlags, CHECK, Defaults, ElectionFlags, Environment, FORCE, MetricsAddress,
-        OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES, command,
-        container_arguments, error, print, read_webhook_serving,
+        AdoptFlags, CHECK, COMPATIBLE_WITH, Defaults, ElectionFlags, Environment, FORCE,
+        MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES,
+        command, container_arguments, error, print, read_webhook_serving,
     },
     version,
 };
@@ -59,7 +59,11 @@ pub(super) enum CommandAction {
         options: RunOptions,
     },
     /// Prints the definitions of the operator's kinds.
-    Crd { check: Option<PathBuf> },
+    Crd {
+        check: Option<PathBuf>,
+        /// Older definitions.
+        compatible_with: Option<PathBuf>,
+    },
     /// Prints the roles.
     Rbac(RolesOptions),
     /// Prints everything that the operator needs in a cluster.
@@ -157,6 +161,7 @@ impl CommandLine {
         let action = match settings.subcommand.as_deref() {
             Some("crd") => CommandAction::Crd {
                 check: check(matches),
+                compatible_with: matches.get_one::<PathBuf>(COMPATIBLE_WITH).cloned(),
             },
             Some("rbac") => CommandAction::Rbac(RolesOptions {
                 namespace: operator_namespace(name, matches),

@@ -6,12 +6,6 @@ use crate::{
     resource::{Object, RulePlace},
 };
 
-/// The limit of an API server for all annotations of an object, in bytes. `kubectl apply` writes the whole object into one.
-const MOST_ANNOTATIONS: usize = 256 * 1024;
-/// What `kubectl apply` adds: the name of its annotation, the empty annotations in its value, and a line break.
-const ANNOTATION: usize = "kubectl.kubernetes.io/last-applied-configuration".len()
-    + "\"annotations\":{},".len()
-    + "\n".len();
 /// The largest request of an API server to etcd by default, in bytes.
 const MOST_STORED: usize = 1536 * 1024;
 
@@ -45,15 +39,14 @@ impl OwnDefinition {
 pub(super) fn check(definitions: &[OwnDefinition]) -> Result<Vec<String>, OperatorError> {
     let (mut refused, mut notes) = (Vec::new(), Vec::new());
     for own in definitions {
-        let json = crd::to_json(&own.definition).to_string();
-        if let Some(problem) = size_problem(json.len()) {
+        let bytes = crd::size::of(&own.definition);
+        if let Some(problem) = size_problem(bytes) {
             refused.push(format!("{}: {problem}", own.name()));
-        } else if json.len() + ANNOTATION > MOST_ANNOTATIONS {
+        } else if !crd::size::fits_apply(bytes) {
             notes.push(format!(
-                "{} has {} bytes as JSON, too many for an annotation of `kubectl apply`: use `kubectl apply --server-side -f -`, or shorten \
-                 its descriptions with `#[resource(max_description = 0)]`",
+                "{} has {bytes} bytes as JSON, too many for an annotation of `kubectl apply`: use `kubectl apply --server-side -f -`, or keep \
+                 rarely used parts as `serde_json::Value`",
                 own.definition.name(),
-                json.len()
             ));
         }
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Why an operator does not start, or stops by itself. Each text says what failed, why, and what to do. It is one line, except
-/// those of [`Refused`](Self::Refused) and [`Unfinished`](Self::Unfinished).
+/// those of [`Refused`](Self::Refused), [`Incompatible`](Self::Incompatible) and [`Unfinished`](Self::Unfinished).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
@@ -222,6 +222,19 @@ pub enum OperatorError {
     /// type and the path of the field.
     #[error("an API server would refuse the definitions:\n  {}", .0.join("\n  "))]
     Refused(Vec<String>),
+    /// The definitions take something from stored objects or from clients of the older ones. The text has two lines for each change:
+    /// what it is and what to do.
+    #[error("the definitions are not compatible with those before:\n  {}", .0.join("\n  "))]
+    Incompatible(Vec<String>),
+    /// The file of `crd --compatible-with` cannot be read.
+    #[error("cannot read the older definitions from {}: {problem}", .file.display())]
+    #[non_exhaustive]
+    OlderDefinitions {
+        /// The path of the file.
+        file: PathBuf,
+        /// Document, line and path in the document, and the problem there.
+        problem: String,
+    },
     /// The file of `--check` is not what the command prints.
     #[error("{} {problem}: write the output to it and commit it", .file.display())]
     #[non_exhaustive]

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CommandSetup, LogHandle, NoFlags, Operator, OperatorError,
     command_line::{CommandAction, CommandLine, DevOptions, RunOptions},
-    definition_check,
+    compatible, definition_check,
     logs::{self, Filter, LogFormat, WatchedSettings},
     output::{Folder, Output},
     printed,
@@ -79,7 +79,16 @@ impl Operator {
             CommandAction::Own { name, kubeconfig } => {
                 self.run_subcommand(name, kubeconfig, &line.settings.whole)
             }
-            CommandAction::Crd { check } => deliver(&self.definitions_as_yaml()?, check.as_deref()),
+            CommandAction::Crd {
+                compatible_with: Some(file),
+                ..
+            } => {
+                compatible::check(&file, &self.checked_definitions()?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            CommandAction::Crd { check, .. } => {
+                deliver(&self.definitions_as_yaml()?, check.as_deref())
+            }
             CommandAction::Rbac(mut options) => {
                 let check = options.check.take();
                 deliver(&self.roles_as_yaml(options)?, check.as_deref())
@@ -365,7 +374,7 @@ impl Operator {
     ) -> Result<(), OperatorError> {
         use super::{
             dev::InstallFiles,
-            scorecard::{Trial, breaks},
+            scorecard::{Finding, Trial},
         };
 
         let files = InstallFiles::read(&files)?;
@@ -375,13 +384,9 @@ impl Operator {
             let mut own = definitions.iter();
             own.any(|one| one.spec.group == committed.spec.group)
         };
-        let committed: Vec<_> = files
-            .definitions()
-            .filter(is_own)
-            .map(crd::to_json)
-            .collect();
-        let present: Vec<_> = definitions.iter().map(crd::to_json).collect();
-        let mut findings = breaks(&committed, &present);
+        let committed: Vec<_> = files.definitions().filter(is_own).cloned().collect();
+        let changes = crd::breaking_changes(&committed, &definitions);
+        let mut findings: Vec<_> = changes.into_iter().map(Finding::from).collect();
         findings.extend(Trial::run(self, files).await?);
         for finding in &findings {
             say(&finding.to_string())?;

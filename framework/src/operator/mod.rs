@@ -64,6 +64,7 @@
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
 //! | `definition_check.rs`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
+//! | `compatible.rs` | `crd --compatible-with` |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
 //! | `moving/` | the commands `uninstall` and `adopt-from` |
@@ -86,6 +87,7 @@
 //! | `dev/` | the API server in the process |
 
 mod command_line;
+mod compatible;
 mod debug;
 mod declared_access;
 mod definition_check;

@@ -5,7 +5,7 @@ use darling::{
 };
 use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
 
-use super::names;
+use super::{names, pair::Pair};
 use crate::{schema::KindAttributes, shape, strings::Strings};
 
 /// The struct with its `#[resource(..)]`, not yet checked.
@@ -27,6 +27,12 @@ pub(super) struct Args {
     pub(super) categories: Strings,
     pub(super) namespaced: Flag,
     pub(super) cluster: Flag,
+    #[darling(multiple, rename = "label")]
+    pub(super) labels: Vec<Pair>,
+    #[darling(multiple, rename = "annotation")]
+    pub(super) annotations: Vec<Pair>,
+    pub(super) deprecated: Option<LitStr>,
+    pub(super) foreign: Flag,
     pub(super) view_of: Option<Path>,
     pub(super) max_description: Option<SpannedValue<usize>>,
     #[darling(rename = "crate")]
@@ -46,6 +52,11 @@ pub(super) struct Kind {
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
     pub(super) categories: Vec<String>,
+    pub(super) labels: Vec<Pair>,
+    pub(super) annotations: Vec<Pair>,
+    pub(super) deprecated: Option<LitStr>,
+    /// Whether another program installs the definition.
+    pub(super) is_foreign: bool,
     pub(super) namespaced: bool,
     pub(super) max_description: Option<usize>,
     pub(super) metadata: Type,
@@ -110,6 +121,23 @@ impl Args {
                 name.span(),
             ));
         }
+        for label in &self.labels {
+            errors.handle(label.check_label());
+        }
+        for annotation in &self.annotations {
+            errors.handle(annotation.check_key());
+        }
+        if let Some(text) = &self.deprecated
+            && !matches!(text.value().chars().count(), 1..=256)
+        {
+            errors.push(
+                Error::custom(
+                    "the API server sends this text to each client, in one line of at most 256 characters: write what to use instead",
+                )
+                .with_span(text),
+            );
+        }
+        errors.handle(self.check_foreign());
         if self.namespaced.is_present() == self.cluster.is_present() {
             let (text, span) = if self.cluster.is_present() {
                 (
@@ -146,6 +174,10 @@ impl Args {
             singular,
             short_names: values(self.short_names),
             categories: values(self.categories),
+            labels: self.labels,
+            annotations: self.annotations,
+            deprecated: self.deprecated,
+            is_foreign: self.foreign.is_present(),
             namespaced: self.namespaced.is_present(),
             max_description: self.max_description.map(|max| *max),
             metadata,
@@ -153,6 +185,44 @@ impl Args {
             status,
             ident: self.ident,
         })
+    }
+}
+
+impl Args {
+    /// Refuses what belongs into the definition of a foreign kind, which another program installs.
+    fn check_foreign(&self) -> Result<()> {
+        if !self.foreign.is_present() {
+            return Ok(());
+        }
+        let mut errors = Error::accumulator();
+        for (name, span) in self.of_definition() {
+            errors.push(
+                Error::custom(format!(
+                    "the definition of a foreign kind belongs to another program, so `{name}` has no effect: remove it"
+                ))
+                .with_span(&span),
+            );
+        }
+        errors.finish()
+    }
+
+    /// The attributes that only a definition shows, with their spans.
+    pub(super) fn of_definition(&self) -> Vec<(&'static str, proc_macro2::Span)> {
+        let lists = [
+            ("short_names", self.short_names.0.first()),
+            ("categories", self.categories.0.first()),
+            ("label", self.labels.first().map(|pair| &pair.key)),
+            ("annotation", self.annotations.first().map(|pair| &pair.key)),
+            ("singular", self.singular.as_ref()),
+            ("deprecated", self.deprecated.as_ref()),
+        ];
+        let lists = lists
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?.span())));
+        let max = self.max_description.as_ref();
+        let max = max.map(|max| ("max_description", max.span()));
+        let schema = schema_attribute(&self.attrs).map(|attribute| ("schema", attribute.span()));
+        lists.chain(max).chain(schema).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use syn::{DeriveInput, Expr, Lit, Meta, spanned::Spanned};
 use super::{
     args::{Args, Kind, Spec},
     has_status::has_status,
+    pair::Pair,
     view,
 };
 
@@ -16,13 +17,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         return view::expand(&args, whole);
     }
     let kind = args.check()?;
-    let parts = [
+    let mut parts = vec![
         object(&kind),
         has_status(&kind.ident, &kind.krate, kind.status.as_ref()),
         serde(&kind),
-        custom_resource(&kind),
-        checks(&kind),
     ];
+    if !kind.is_foreign {
+        parts.extend([custom_resource(&kind), checks(&kind)]);
+    }
     Ok(quote!(#(#parts)*))
 }
 
@@ -43,6 +45,16 @@ fn object(kind: &Kind) -> TokenStream {
         quote!(Cluster)
     };
     let meta = quote!(#krate::resource::ObjectMeta);
+    let definition = (!kind.is_foreign).then(|| {
+        quote! {
+            fn definition() -> ::core::option::Option<::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError>> {
+                ::core::option::Option::Some(<Self as #krate::crd::CustomResource>::crd())
+            }
+            fn rule_places() -> ::std::vec::Vec<#krate::__private::RulePlace> {
+                <Self as #krate::crd::CustomResource>::rule_places()
+            }
+        }
+    });
     // The name of the type was checked. If it is a type of another crate with that name, the compiler reports an error here.
     let coerce = quote_spanned!(metadata.span()=> &self.metadata);
     quote! {
@@ -58,12 +70,7 @@ fn object(kind: &Kind) -> TokenStream {
             const VERSION: &'static str = #version;
             const KIND: &'static str = #name;
             const PLURAL: &'static str = #plural;
-            fn definition() -> ::core::option::Option<::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError>> {
-                ::core::option::Option::Some(<Self as #krate::crd::CustomResource>::crd())
-            }
-            fn rule_places() -> ::std::vec::Vec<#krate::__private::RulePlace> {
-                <Self as #krate::crd::CustomResource>::rule_places()
-            }
+            #definition
         }
     }
 }
@@ -158,6 +165,17 @@ fn custom_resource(kind: &Kind) -> TokenStream {
     let spec_required = kind.spec.as_ref().is_some_and(|spec| !spec.optional);
     let status = kind.status.as_ref().map_or(none.clone(), describe);
     let marks = kind.schema.json();
+    let pairs = |pairs: &[Pair]| {
+        let pairs = pairs
+            .iter()
+            .map(|Pair { key, value }| quote!((#key, #value)));
+        quote!(&[#(#pairs),*])
+    };
+    let (labels, annotations) = (pairs(&kind.labels), pairs(&kind.annotations));
+    let deprecated = match &kind.deprecated {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => none.clone(),
+    };
     let max_description = match kind.max_description {
         Some(max) => quote!(::core::option::Option::Some(#max)),
         None => none,
@@ -169,6 +187,9 @@ fn custom_resource(kind: &Kind) -> TokenStream {
                 singular: #singular,
                 short_names: &[#(#short_names),*],
                 categories: &[#(#categories),*],
+                labels: #labels,
+                annotations: #annotations,
+                deprecated: #deprecated,
                 description: #description,
                 max_description: #max_description,
                 spec: #spec,

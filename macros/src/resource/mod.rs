@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `args.rs` | reads and checks the attribute and the fields |
 //! | `names.rs` | checks names, and makes the plural |
+//! | `pair.rs` | labels and annotations in the attribute |
 //! | `has_status.rs` | writes the type of the field `status` |
 //! | `expand.rs` | writes the code for a kind |
 //! | `view.rs` | writes the code for a view of a kind |
@@ -12,6 +13,7 @@ mod args;
 mod expand;
 mod has_status;
 mod names;
+mod pair;
 mod view;
 
 pub(crate) use expand::expand;

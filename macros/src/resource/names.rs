@@ -59,6 +59,33 @@ pub(super) fn check_label(what: impl fmt::Display, name: &str) -> Result<(), Str
     ))
 }
 
+/// Checks the key of a label or an annotation: a name, with a DNS subdomain and `/` before it if it has a prefix.
+pub(super) fn check_qualified(key: &str) -> Result<(), String> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let is_prefix = |prefix: &str| prefix.len() <= 253 && prefix.split('.').all(is_dns_label);
+    if prefix.is_none_or(is_prefix) && is_qualified_part(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "the key `{key}` is not one of a label or an annotation: write it as `example.com/name`"
+    ))
+}
+
+/// Whether `text` can be the value of a label, or the part of a key after `/`.
+pub(super) fn is_qualified_part(text: &str) -> bool {
+    let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63
+        && edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
 /// The English plural of a lower-case kind: `website` → `websites`, `policy` → `policies`.
 pub(super) fn plural(singular: &str) -> String {
     if let Some(stem) = singular.strip_suffix('y')
@@ -116,6 +143,16 @@ mod tests {
             "", "1", "v", "v0", "v1.0", "v1rc1", "v1beta", "V1", "v1alpha0",
         ] {
             assert!(check_version(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_are_qualified_names() {
+        for good in ["team", "example.com/Team_1", "a.b"] {
+            assert!(check_qualified(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/", "a/", "/a", "A.dev/b", "a b", "-a", "a/b/c"] {
+            assert!(check_qualified(bad).is_err(), "{bad}");
         }
     }
 

@@ -4,7 +4,7 @@ use darling::{
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{LitStr, Path, spanned::Spanned};
+use syn::{Path, spanned::Spanned};
 
 use super::{args::Args, has_status::has_status};
 use crate::shape;
@@ -82,33 +82,18 @@ fn kind_attributes(args: &Args) -> Vec<(&'static str, Span)> {
         ("version", &args.version),
         ("kind", &args.kind),
         ("plural", &args.plural),
-        ("singular", &args.singular),
     ];
     let words = words
         .into_iter()
         .filter_map(|(name, value)| Some((name, value.as_ref()?.span())));
-    let lists = [
-        ("short_names", args.short_names.0.first()),
-        ("categories", args.categories.0.first()),
+    let flags = [
+        ("namespaced", &args.namespaced),
+        ("cluster", &args.cluster),
+        ("foreign", &args.foreign),
     ];
-    let lists = lists
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value.map(LitStr::span)?)));
-    let flags = [("namespaced", &args.namespaced), ("cluster", &args.cluster)];
     let flags = flags
         .into_iter()
         .filter(|(_, flag)| flag.is_present())
         .map(|(name, flag)| (name, flag.span()));
-    let max = args
-        .max_description
-        .as_ref()
-        .map(|max| ("max_description", max.span()));
-    let schema =
-        super::args::schema_attribute(&args.attrs).map(|attribute| ("schema", attribute.span()));
-    words
-        .chain(lists)
-        .chain(flags)
-        .chain(max)
-        .chain(schema)
-        .collect()
+    words.chain(flags).chain(args.of_definition()).collect()
 }

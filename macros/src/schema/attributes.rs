@@ -39,6 +39,8 @@ pub(crate) struct Field {
     pub(crate) rules: Vec<Rule>,
     pub(crate) column: Option<SpannedValue<Column>>,
     pub(crate) scale: Option<SpannedValue<Scale>>,
+    pub(crate) selectable: Flag,
+    pub(crate) immutable: Flag,
     pub(crate) preserve_unknown_fields: Flag,
     pub(crate) embedded_resource: Flag,
     pub(crate) int_or_string: Flag,
@@ -54,6 +56,7 @@ pub(crate) struct Field {
 pub(crate) struct Container {
     #[darling(multiple, rename = "rule")]
     pub(crate) rules: Vec<Rule>,
+    pub(crate) immutable: Flag,
     #[darling(rename = "crate")]
     pub(crate) krate: Option<Path>,
 }
@@ -210,6 +213,12 @@ impl Field {
                 quote!(#name)
             }),
         );
+        for (key, flag) in [
+            ("x-pilothouse-selectable", &self.selectable),
+            ("x-pilothouse-immutable", &self.immutable),
+        ] {
+            add(key, flag.is_present().then(|| quote!(true)));
+        }
         add("x-pilothouse-index", index.map(|index| quote!(#index)));
         list
     }

@@ -98,7 +98,30 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         errors.push(error(text, format.span()));
     }
     errors.handle(scalar(field, &shape));
+    errors.handle(both_ways(serde));
     errors.finish()
+}
+
+/// Checks that serde reads what it writes: the server drops fields that the schema does not have.
+fn both_ways(serde: &Serde) -> Result<()> {
+    if let Some(meta) = serde.two_names() {
+        return Err(two_names(meta));
+    }
+    match serde.meta("skip_deserializing") {
+        Some(meta) if !serde.is_skipped() => Err(error(
+            "the schema has the fields that serde reads, so the API server would drop what serde writes here: write `skip`, or let serde read the field, too",
+            meta.span(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The error for a type, variant or field that serde reads and writes under two names.
+pub(crate) fn two_names(meta: &syn::Meta) -> Error {
+    error(
+        "a field has one name in a schema: let serde read and write it under the same name, as `rename = \"name\"`; older names are `alias = \"name\"`",
+        meta.span(),
+    )
 }
 
 /// Checks that the form in which serde writes the field is known, and that serde reads a missing field as the schema says.
@@ -350,6 +373,17 @@ fn plural(item: &Shape) -> &'static str {
 /// Checks that a column or a scale path leads to one value.
 fn scalar(field: &Field, shape: &Shape) -> Result<()> {
     let mut errors = Error::accumulator();
+    if field.selectable.is_present()
+        && !matches!(
+            shape,
+            Shape::Text | Shape::Integer { .. } | Shape::Boolean | Shape::Unknown
+        )
+    {
+        errors.push(error(
+            format!("a field selector compares text, integers and booleans, and this field is {}: remove `selectable`, or add a field that sums it up", shape.describe()),
+            field.selectable.span(),
+        ));
+    }
     if let Some(column) = &field.column
         && matches!(shape, Shape::List(_) | Shape::Set(_) | Shape::Map)
         && column.more.ty.is_none()

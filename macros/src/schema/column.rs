@@ -17,6 +17,7 @@ pub(crate) struct More {
     pub(crate) ty: Option<LitStr>,
     format: Option<LitStr>,
     priority: Option<i32>,
+    order: Option<i32>,
     pub(crate) json_path: Option<LitStr>,
     description: Option<LitStr>,
 }
@@ -84,7 +85,7 @@ impl Column {
         let Self { name, more } = self;
         let (ty, format, description) =
             (more.ty.iter(), more.format.iter(), more.description.iter());
-        let priority = more.priority.iter();
+        let (priority, order) = (more.priority.iter(), more.order.iter());
         let json_path = more.json_path.iter();
         quote!({
             "name": #name
@@ -92,6 +93,7 @@ impl Column {
             #(, "type": #ty)*
             #(, "format": #format)*
             #(, "priority": #priority)*
+            #(, "order": #order)*
             #(, "description": #description)*
         })
     }

@@ -5,9 +5,10 @@ use syn::{Attribute, Data, DeriveInput, Fields, Path, Type, spanned::Spanned};
 
 use super::{
     attributes::{Container, Field, error},
-    check,
+    check::{self, two_names},
+    map_key,
     parameters::{Copied, Parameters},
-    rule::Rule,
+    rule::{self, Rule},
     serde::Serde,
     variants,
 };
@@ -29,6 +30,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             "derive `Schema` for a type of your own and use it with `#[schema(with = \"..\")]`",
             meta.span(),
         ));
+    }
+    if let Some(meta) = serde.two_names() {
+        errors.push(two_names(meta));
     }
     let krate = crate::crate_path::path(
         container
@@ -56,8 +60,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 .iter()
                 .map(|variant| {
                     let attributes = kept(&variant.attrs);
+                    let aliases = Serde::of(&variant.attrs).aliases();
+                    let aliases = (!aliases.is_empty()).then(
+                        || quote!(#[schemars(extend("x-pilothouse-aliases" = [#(#aliases),*]))]),
+                    );
                     let (ident, fields) = (&variant.ident, parts.fields(&variant.fields));
-                    quote!(#(#attributes)* #ident #fields)
+                    quote!(#(#attributes)* #aliases #ident #fields)
                 })
                 .collect();
             quote!({ #(#variants),* })
@@ -85,8 +93,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     errors.finish()?;
     let rules: Vec<TokenStream> = container
         .iter()
-        .flat_map(|container| &container.rules)
-        .map(Rule::json)
+        .flat_map(|container| {
+            let immutable = container.immutable.is_present().then(rule::immutable);
+            container.rules.iter().map(Rule::json).chain(immutable)
+        })
         .collect();
     // Rules of several types and of a field may meet at one place of the schema. Each type has its own key there, until
     // `pilothouse::crd` joins them.
@@ -175,6 +185,12 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
         .then(|| quote!(const _: () = <#ident as #schema>::NOT_RECURSIVE;));
     let (generics, arguments, conditions) = parameters.whole(krate);
     let described = copy_of.arguments;
+    let map_key = map_key::is_map_key(&input.data, serde).then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #generics #krate::crd::MapKey for #ident #arguments #conditions {}
+        }
+    });
     quote! {
         const _: () = {
             #[derive(#schemars::JsonSchema)]
@@ -206,6 +222,7 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
                 const STATUS_GAP: ::core::option::Option<&'static str> = #gap;
                 const SCALE: u8 = #scale #(#nested)*;
             }
+            #map_key
             #evaluated
             #(#forms)*
         };
@@ -296,7 +313,11 @@ impl Parts<'_> {
             serde.has("default") || self.has_container_default,
         ));
         let index = if serde.has("flatten") { None } else { index };
-        let extensions = read.extensions(index);
+        let mut extensions = read.extensions(index);
+        let aliases = serde.aliases();
+        if !aliases.is_empty() {
+            extensions.push(quote!("x-pilothouse-aliases" = [#(#aliases),*]));
+        }
         let extensions = (!extensions.is_empty()).then(|| quote!(, extend(#(#extensions),*)));
         let krate = self.krate;
         let described = match &read.with {

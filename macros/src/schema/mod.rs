@@ -11,6 +11,7 @@
 //! | `check.rs` | compares the attributes of a field with its Rust type |
 //! | `parameters.rs` | type parameters of the type and of its copy |
 //! | `variants.rs` | checks enums |
+//! | `map_key.rs` | which types can be keys of maps |
 //! | `expand.rs` | writes the code |
 
 mod attributes;
@@ -18,6 +19,7 @@ mod check;
 mod column;
 mod expand;
 mod kind;
+mod map_key;
 mod number;
 mod parameters;
 mod rule;

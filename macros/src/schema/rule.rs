@@ -5,7 +5,8 @@ use syn::LitStr;
 
 use crate::strings::string;
 
-/// A CEL rule: `rule("self.size() > 0", "must not be empty", reason = "..", field_path = "..", optional_old_self)`.
+/// A CEL rule: `rule("self.size() > 0", "must not be empty", reason = "..", field_path = "..", message_expression = "..",
+/// optional_old_self)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     rule: LitStr,
@@ -17,6 +18,7 @@ pub(crate) struct Rule {
 struct More {
     reason: Option<LitStr>,
     field_path: Option<LitStr>,
+    message_expression: Option<LitStr>,
     optional_old_self: Flag,
 }
 
@@ -49,6 +51,11 @@ impl FromMeta for Rule {
         if rule.message.value().trim().is_empty() || rule.message.value().contains('\n') {
             refuse("the message must be one line of text", &rule.message);
         }
+        if let Some(expression) = &rule.more.message_expression
+            && expression.value().trim().is_empty()
+        {
+            refuse("the CEL expression is empty: write one", expression);
+        }
         if let Some(reason) = &rule.more.reason
             && !REASONS.contains(&reason.value().as_str())
         {
@@ -69,6 +76,11 @@ impl FromMeta for Rule {
     }
 }
 
+/// The rule of a value that cannot change, as an item of `x-kubernetes-validations`.
+pub(crate) fn immutable() -> TokenStream {
+    quote!({ "rule": "self == oldSelf", "message": "the value cannot be changed" })
+}
+
 impl Rule {
     /// The rule as an item of `x-kubernetes-validations`, with its place in the source.
     pub(crate) fn json(&self) -> TokenStream {
@@ -79,6 +91,7 @@ impl Rule {
         } = self;
         let reason = more.reason.iter();
         let field_path = more.field_path.iter();
+        let message_expression = more.message_expression.iter();
         let optional_old_self = more
             .optional_old_self
             .is_present()
@@ -89,6 +102,7 @@ impl Rule {
             #(, "x-pilothouse-place": #place)*
             #(, "reason": #reason)*
             #(, "fieldPath": #field_path)*
+            #(, "messageExpression": #message_expression)*
             #optional_old_self
         })
     }

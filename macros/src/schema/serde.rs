@@ -28,6 +28,17 @@ fn is_duration(path: &str) -> bool {
     path == "resource::duration" || path.ends_with("::resource::duration")
 }
 
+/// The string of `name = "string"`.
+fn text(meta: &Meta) -> Option<String> {
+    match &meta.require_name_value().ok()?.value {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 impl Serde {
     pub(crate) fn of(attributes: &[Attribute]) -> Self {
         let metas = attributes
@@ -57,13 +68,28 @@ impl Serde {
     }
 
     pub(crate) fn string(&self, name: &str) -> Option<String> {
-        match &self.find(name)?.require_name_value().ok()?.value {
-            Expr::Lit(literal) => match &literal.lit {
-                Lit::Str(text) => Some(text.value()),
-                _ => None,
-            },
-            _ => None,
-        }
+        text(self.find(name)?)
+    }
+
+    /// The other names under which serde reads the field or variant.
+    pub(crate) fn aliases(&self) -> Vec<String> {
+        let named = self
+            .metas
+            .iter()
+            .filter(|meta| meta.path().is_ident("alias"));
+        named.filter_map(text).collect()
+    }
+
+    /// An attribute by which serde writes another name than it reads.
+    pub(crate) fn two_names(&self) -> Option<&Meta> {
+        let names = ["rename", "rename_all", "rename_all_fields"];
+        let lists = self
+            .metas
+            .iter()
+            .filter(|meta| matches!(meta, Meta::List(_)));
+        lists
+            .into_iter()
+            .find(|meta| names.iter().any(|name| meta.path().is_ident(name)))
     }
 
     /// Whether serde neither reads nor writes the field or variant.

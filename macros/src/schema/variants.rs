@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{DataEnum, Fields, Ident, Variant, ext::IdentExt, spanned::Spanned};
 
-use super::{attributes::error, serde::Serde};
+use super::{attributes::error, check::two_names, serde::Serde};
 use crate::shape::Shape;
 
 /// Checks that a Kubernetes schema can describe the enum in the form that serde writes. The error says what to change.
@@ -23,7 +23,20 @@ pub(crate) fn check(data: &DataEnum, serde: &Serde, ident: &Ident) -> Result<()>
     };
     let mut errors = Error::accumulator();
     for variant in &variants {
-        if Serde::of(&variant.attrs).has("untagged") {
+        let of_variant = Serde::of(&variant.attrs);
+        if let Some(meta) = of_variant.two_names() {
+            errors.push(two_names(meta));
+        }
+        let is_name = is_unit(variant) && !serde.has("tag") && !serde.has("untagged");
+        if let Some(alias) = of_variant.meta("alias")
+            && !is_name
+        {
+            errors.push(error(
+                "an alias of a variant with fields, or with a tag, would need the fields twice in the schema: write a variant of its own for the older name",
+                alias.span(),
+            ));
+        }
+        if of_variant.has("untagged") {
             errors.push(error("Kubernetes has no schema for a mixture of tagged and untagged variants: tag all of them or none", variant.span()));
         }
         if let Fields::Unnamed(fields) = &variant.fields

@@ -86,6 +86,13 @@ scenarios! {
         a_custom_kind_is_installed_used_and_scaled,
         installed_and_removed_kinds_are_noticed,
     ],
+    forms: [
+        scalars_come_back_as_they_were,
+        lists_and_maps_come_back_as_they_were,
+        enums_come_back_as_they_were,
+        structs_come_back_as_they_were,
+        an_older_name_is_kept_and_read,
+    ],
     deep: [
         deep_objects_can_be_read_and_written,
         a_cache_holds_objects_that_are_not_too_deep_for_its_type,

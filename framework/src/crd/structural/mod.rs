@@ -7,10 +7,12 @@
 //! | --- | --- |
 //! | `node.rs` | [`rewrite`]: rewrites one place of a schema, and all places in it |
 //! | `union.rs` | joins the variants of an enum |
+//! | `alias.rs` | adds the older names of fields |
 //! | `number.rs` | translates Rust's integer formats |
 //! | `default.rs` | refuses defaults that the API server would refuse |
 //! | `problem.rs` | [`SchemaProblem`], and the keys that several files read |
 
+mod alias;
 mod default;
 mod node;
 mod number;
@@ -18,5 +20,5 @@ mod problem;
 mod union;
 
 pub(super) use node::rewrite;
-pub(super) use problem::SchemaProblem;
 use problem::{INT_OR_STRING, PRESERVE, flag};
+pub(super) use problem::{REWRITTEN, SchemaProblem};

@@ -1,6 +1,8 @@
 use serde_json::{Map, Value, json};
 
-use super::{INT_OR_STRING, PRESERVE, SchemaProblem, default, flag, number, union};
+use super::{
+    INT_OR_STRING, PRESERVE, REWRITTEN, SchemaProblem, alias, default, flag, number, union,
+};
 
 /// Keys of JSON Schema that a structural schema does not have.
 const DROPPED: [&str; 16] = [
@@ -73,6 +75,9 @@ pub(in crate::crd) fn rewrite(
             ));
         }
     };
+    if map.contains_key(REWRITTEN) {
+        return Ok(map);
+    }
     if map.contains_key("$ref") {
         return Err(SchemaProblem::new(
             path,
@@ -81,7 +86,12 @@ pub(in crate::crd) fn rewrite(
     }
     let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
     if let Some(only) = map.remove("const") {
-        map.insert("enum".into(), json!([only]));
+        let older = match map.remove(alias::NAMES) {
+            Some(Value::Array(older)) => older,
+            _ => Vec::new(),
+        };
+        let names: Vec<Value> = std::iter::once(only).chain(older).collect();
+        map.insert("enum".into(), names.into());
     }
     if let Some(Value::Array(examples)) = map.remove("examples") {
         examples
@@ -124,6 +134,7 @@ pub(in crate::crd) fn rewrite(
     children(&mut map, path)?;
     lists(&mut map, unique);
     default::check(&mut map, path)?;
+    map.insert(REWRITTEN.into(), true.into());
     Ok(map)
 }
 
@@ -252,6 +263,7 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
             *property = Value::Object(inner);
         }
     }
+    alias::expand(map);
     match map.remove("additionalProperties") {
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => {
@@ -264,14 +276,22 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
             ));
         }
         Some(schema) => {
-            let inner = rewrite(schema, &format!("{path}{{}}"))?;
+            let has_null = allows_null(&schema);
+            let mut inner = rewrite(schema, &format!("{path}{{}}"))?;
+            if has_null {
+                allow_null(&mut inner, &format!("{path}{{}}"))?;
+            }
             map.insert("additionalProperties".into(), Value::Object(inner));
         }
     }
     let is_list = map.get("type").and_then(Value::as_str) == Some("array");
     match map.remove("items") {
         Some(items) if !items.is_array() && !map.contains_key("prefixItems") => {
-            let inner = rewrite(items, &format!("{path}[]"))?;
+            let has_null = allows_null(&items);
+            let mut inner = rewrite(items, &format!("{path}[]"))?;
+            if has_null {
+                allow_null(&mut inner, &format!("{path}[]"))?;
+            }
             map.insert("items".into(), Value::Object(inner));
         }
         None if !is_list => {}
@@ -282,6 +302,34 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
             ));
         }
     }
+    Ok(())
+}
+
+/// Whether serde writes null here: an `Option`, or any value. A field may be left out instead, but neither an item of a list
+/// nor a value of a map: the server refuses a null in a list and drops one in a map, unless the schema allows it.
+fn allows_null(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return *schema == Value::Bool(true);
+    };
+    let has_null = |key: &str, null: &Value| match map.get(key) {
+        Some(Value::Array(values)) => values.contains(null),
+        _ => false,
+    };
+    has_null("type", &"null".into())
+        || has_null("enum", &Value::Null)
+        || has_null("anyOf", &json!({"type": "null"}))
+        || has_null("oneOf", &json!({"type": "null"}))
+}
+
+/// Allows null at this place.
+fn allow_null(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
+    if map.contains_key("enum") {
+        return Err(SchemaProblem::new(
+            path,
+            "an API server refuses null in place of a value of an enum, even if the schema allows it: leave the missing ones out, or add a variant for them",
+        ));
+    }
+    map.insert("nullable".into(), true.into());
     Ok(())
 }
 

@@ -32,7 +32,8 @@ fn integer(map: &mut Map<String, Value>) {
         "uint8" => ("int32", Some(0), Some(u8::MAX.into())),
         "uint16" => ("int32", Some(0), Some(u16::MAX.into())),
         "uint32" => ("int64", Some(0), Some(u32::MAX.into())),
-        "uint64" | "uint" => ("int64", Some(0), None),
+        // A server reads a larger number as a float, which loses digits. The bound is the largest float below 2^63.
+        "uint64" | "uint" => ("int64", Some(0), Some(9_223_372_036_854_774_784)),
         "int32" => ("int32", None, None),
         "int64" | "int" => ("int64", None, None),
         _ => return,

@@ -17,6 +17,8 @@ impl SchemaProblem {
 }
 
 pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+/// The mark of a place that is rewritten already, because a variant has it.
+pub(in crate::crd) const REWRITTEN: &str = "x-pilothouse-rewritten";
 pub(super) const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Whether the schema has the key with the value `true`.

@@ -58,6 +58,12 @@ pub(super) fn all(mut one: Node, mut other: Node, path: &str) -> Result<Node, Sc
         insert(&mut one, &name, property, path)?;
     }
     require(&mut one, required);
+    if let Some(Value::Array(more)) = other.remove("allOf") {
+        let conditions = one.entry("allOf").or_insert_with(|| json!([]));
+        if let Value::Array(conditions) = conditions {
+            conditions.extend(more);
+        }
+    }
     for (key, value) in other {
         one.entry(key).or_insert(value);
     }
@@ -80,7 +86,9 @@ fn strings(outer: &mut Node, branches: Vec<Node>) {
     for mut branch in branches {
         let description = branch.remove("description");
         if let Some(Value::Array(names)) = branch.remove("enum") {
-            if let (Some(Value::String(text)), [Value::String(name)]) = (&description, &names[..]) {
+            if let (Some(Value::String(text)), [Value::String(name), ..]) =
+                (&description, &names[..])
+            {
                 lines.push(format!("- {name}: {text}"));
             }
             values.extend(names);
@@ -227,6 +235,12 @@ fn rest(outer: &mut Node, branch: &Node, path: &str) -> Result<(), SchemaProblem
         return Err(SchemaProblem::new(
             path,
             "a rule on the type of one variant would apply to all variants: write it on the enum, as `!has(self.field) || …`",
+        ));
+    }
+    if branch.contains_key("allOf") {
+        return Err(SchemaProblem::new(
+            path,
+            "a field of one variant has an alias, and the schema has the fields of all variants in one object: write a field of its own for the older name",
         ));
     }
     if branch.contains_key("additionalProperties") {

@@ -1,16 +1,16 @@
 //! The subcommand behind `cargo pilothouse check`: tries the operator on an API server in this process, and lists what a reviewer would
 //! find. It is hidden, because the tool calls it with the right files.
 //!
-//! `trial.rs` runs the operator with examples of its objects and looks at what it writes. `compatibility.rs` compares the definitions with
-//! those that are committed.
+//! `trial.rs` runs the operator with examples of its objects and looks at what it writes. [`crd::breaking_changes`](crate::crd::breaking_changes)
+//! compares the definitions with those that are committed.
 
-mod compatibility;
 mod trial;
 
 use std::fmt;
 
-pub(in crate::operator) use compatibility::breaks;
 pub(in crate::operator) use trial::Trial;
+
+use crate::crd::BreakingChange;
 
 /// What should be better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,12 @@ impl Finding {
             problem: problem.into(),
             fix: fix.into(),
         }
+    }
+}
+
+impl From<BreakingChange> for Finding {
+    fn from(change: BreakingChange) -> Self {
+        Self::new(change.place, change.problem, change.fix)
     }
 }
 

@@ -103,6 +103,14 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     );
     let crd = Command::new("crd")
         .arg(check())
+        .arg(
+            Arg::new(COMPATIBLE_WITH)
+                .long(COMPATIBLE_WITH)
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with(CHECK)
+                .help("Print nothing, but fail and list what stored objects and clients lose, compared with the definitions in this file, or of a cluster: `kubectl get crd NAME -o yaml | … --compatible-with -`"),
+        )
         .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
     let rbac = printing(Command::new("rbac"), name, defaults)
         .about("Print the ServiceAccount and the least roles as YAML, for `kubectl apply -f -`")
@@ -253,6 +261,9 @@ fn check() -> Arg {
         .value_parser(value_parser!(PathBuf))
         .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
 }
+
+/// The name of the flag with older definitions.
+pub(in crate::operator) const COMPATIBLE_WITH: &str = "compatible-with";
 
 /// The names of the flags for the connection to a cluster.
 pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];

@@ -38,7 +38,7 @@ mod webhooks;
 mod tests;
 
 pub(super) use clash::clash;
-pub(super) use command::{CHECK, OPERATOR_NAMESPACE, command};
+pub(super) use command::{CHECK, COMPATIBLE_WITH, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;

@@ -292,7 +292,10 @@ fn one_file_serves_all_subcommands() {
     // Printing definitions needs no settings: neither the file nor required flags are checked.
     assert_eq!(
         Start::of("crd", &[], "a: [").parse().unwrap().action,
-        CommandAction::Crd { check: None }
+        CommandAction::Crd {
+            check: None,
+            compatible_with: None
+        }
     );
 }
 
