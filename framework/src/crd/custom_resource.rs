@@ -294,7 +294,6 @@ fn definition(
                 schema: Some(CustomResourceValidation {
                     open_api_v3_schema: Some(schema),
                 }),
-                ..CustomResourceDefinitionVersion::default()
             }],
             ..CustomResourceDefinitionSpec::default()
         },

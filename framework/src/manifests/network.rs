@@ -43,7 +43,7 @@ pub(super) fn policy(installation: &Installation, program: &Program) -> NetworkP
         ..NetworkPolicyPort::default()
     });
     let ports: Vec<_> = ports.collect();
-    let open = (!ports.is_empty()).then(|| NetworkPolicyIngressRule {
+    let open = (!ports.is_empty()).then_some(NetworkPolicyIngressRule {
         from: None,
         ports: Some(ports),
     });

@@ -293,13 +293,13 @@ impl ManifestsOptions {
                 )));
             }
         }
-        if let Some(address) = run.metrics_address {
-            if !is_reachable(address) {
-                return Err(error(format!(
-                    "the kubelet cannot reach metrics and health at --metrics-address {address}: write a port for every address, such as \
+        if let Some(address) = run.metrics_address
+            && !is_reachable(address)
+        {
+            return Err(error(format!(
+                "the kubelet cannot reach metrics and health at --metrics-address {address}: write a port for every address, such as \
                      `:8080`, or 0 to turn them off"
-                )));
-            }
+            )));
         }
         let webhooks = run.webhooks.as_ref();
         if let Some(address) = webhooks.map(|webhooks| webhooks.address)

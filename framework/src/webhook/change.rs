@@ -7,6 +7,7 @@ use crate::resource::DynamicObject;
 
 /// What a request would change, for a [validation](super::Validate).
 #[derive(Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "clippy takes `K` for empty")]
 pub enum Change<K> {
     /// An object is created.
     Create {

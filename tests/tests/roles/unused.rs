@@ -5,8 +5,7 @@ pub(super) type FaultPath = fn(&Cluster);
 
 /// A permission that no story needs.
 pub(super) struct Unused {
-    /// The example, or `None` for all.
-    example: Option<&'static str>,
+    example: &'static str,
     pub(super) permission: &'static str,
     /// Why it is printed.
     pub(super) reason: &'static str,
@@ -16,7 +15,7 @@ pub(super) struct Unused {
 
 impl Unused {
     pub(super) fn concerns(&self, example: &str) -> bool {
-        self.example.is_none_or(|one| one == example)
+        self.example == example
     }
 
     pub(super) fn is_for(&self, example: &str, permission: &str) -> bool {
@@ -39,9 +38,19 @@ fn lose(cluster: &Cluster, resource: &str) {
     cluster.faults().lose_responses(writes, 12);
 }
 
+const fn notes(example: &'static str) -> Unused {
+    Unused {
+        example,
+        permission: "patch events",
+        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes; \
+                 `tests/tests/events.rs` has",
+        fault: None,
+    }
+}
+
 const fn unsure(example: &'static str, permission: &'static str, fault: FaultPath) -> Unused {
     Unused {
-        example: Some(example),
+        example,
         permission,
         reason: UNSURE,
         fault: Some(fault),
@@ -50,7 +59,7 @@ const fn unsure(example: &'static str, permission: &'static str, fault: FaultPat
 
 const fn owners(example: &'static str, permission: &'static str) -> Unused {
     Unused {
-        example: Some(example),
+        example,
         permission,
         reason: OWNERS,
         fault: None,
@@ -58,13 +67,12 @@ const fn owners(example: &'static str, permission: &'static str) -> Unused {
 }
 
 pub(super) const UNUSED: &[Unused] = &[
-    Unused {
-        example: None,
-        permission: "patch events",
-        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes; \
-                 `tests/tests/events.rs` has",
-        fault: None,
-    },
+    notes("website"),
+    notes("configmap-sync"),
+    notes("scheduled-task"),
+    notes("bucket"),
+    notes("file-backup"),
+    notes("shared-database"),
     unsure("website", "get configmaps", |cluster| {
         lose(cluster, "configmaps")
     }),
@@ -76,7 +84,7 @@ pub(super) const UNUSED: &[Unused] = &[
     }),
     owners("website", "update websites.demo.pilothouse.dev/finalizers"),
     Unused {
-        example: Some("configmap-sync"),
+        example: "configmap-sync",
         permission: "get namespaces",
         reason: LIVE,
         fault: None,
@@ -105,5 +113,26 @@ pub(super) const UNUSED: &[Unused] = &[
         "file-backup",
         "get filebackups.demo.pilothouse.dev",
         |cluster| lose(cluster, "filebackups"),
+    ),
+    Unused {
+        example: "shared-database",
+        permission: "get namespaces",
+        reason: LIVE,
+        fault: None,
+    },
+    unsure("shared-database", "get secrets", |cluster| {
+        lose(cluster, "secrets")
+    }),
+    unsure("shared-database", "get services", |cluster| {
+        lose(cluster, "services")
+    }),
+    unsure(
+        "shared-database",
+        "get shareddatabases.demo.pilothouse.dev",
+        |cluster| lose(cluster, "shareddatabases"),
+    ),
+    owners(
+        "shared-database",
+        "update shareddatabases.demo.pilothouse.dev/finalizers",
     ),
 ];

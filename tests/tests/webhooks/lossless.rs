@@ -133,7 +133,7 @@ impl User {
         let map = ConfigMap::named(&self.name);
         let (name, maps) = (self.name.as_str(), &self.maps);
         let dry_run = PostParams::default().dry_run();
-        let mut other = ConfigMap::named(&format!("{name}-other"));
+        let mut other = ConfigMap::named(format!("{name}-other"));
         for n in 0.. {
             if self.stop.load(Ordering::SeqCst) {
                 return;
