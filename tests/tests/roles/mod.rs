@@ -56,8 +56,8 @@ impl<'a> Case<'a> {
     /// The namespaces in which the story happens.
     fn places(&self) -> &[&str] {
         match (self.example.name, self.namespaces) {
-            // Its story happens in two namespaces.
-            ("configmap-sync", _) | (_, []) => &["default"],
+            // Their stories happen in two namespaces.
+            ("configmap-sync" | "shared-database", _) | (_, []) => &["default"],
             (_, namespaces) => namespaces,
         }
     }

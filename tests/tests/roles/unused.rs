@@ -72,6 +72,7 @@ pub(super) const UNUSED: &[Unused] = &[
     notes("scheduled-task"),
     notes("bucket"),
     notes("file-backup"),
+    notes("quota-guard"),
     notes("shared-database"),
     unsure("website", "get configmaps", |cluster| {
         lose(cluster, "configmaps")
@@ -113,6 +114,17 @@ pub(super) const UNUSED: &[Unused] = &[
         "file-backup",
         "get filebackups.demo.pilothouse.dev",
         |cluster| lose(cluster, "filebackups"),
+    ),
+    Unused {
+        example: "quota-guard",
+        permission: "get pods",
+        reason: LIVE,
+        fault: None,
+    },
+    unsure(
+        "quota-guard",
+        "get quotaguards.demo.pilothouse.dev",
+        |cluster| lose(cluster, "quotaguards"),
     ),
     Unused {
         example: "shared-database",
