@@ -58,7 +58,10 @@ impl Running {
         // The fence would refuse the Events of a former leader.
         let last = if lost { Duration::ZERO } else { EVENTS_TIMEOUT };
         self.events.shutdown(last).await;
-        self.informers.shutdown_within(SERVICES_TIMEOUT).await;
+        // Webhooks read the caches until they end.
+        if self.webhooks.is_none() {
+            self.informers.shutdown_within(SERVICES_TIMEOUT).await;
+        }
         self.stop_services.cancel();
         if timeout(SERVICES_TIMEOUT, self.services.wait())
             .await
@@ -77,6 +80,7 @@ impl Running {
         }
         if let Some(webhooks) = self.webhooks.take() {
             webhooks.finish(begun).await;
+            self.informers.shutdown_within(SERVICES_TIMEOUT).await;
         }
         match (self.shutdown_cause.take(), unfinished) {
             (Some(error), _) => Err(error),

@@ -156,7 +156,7 @@ impl Operator {
             };
             webhook.check().map_err(refused)?;
             let mut before = self.webhooks.iter().take(number);
-            if before.any(|other| other.path() == path) {
+            if before.any(|other| other.path() == path || other.name() == webhook.name()) {
                 let problem = "the program has two of them for the kind: give one another name with `rules.named(\"..\")` in `rules`";
                 return Err(refused(problem.into()));
             }

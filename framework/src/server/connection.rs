@@ -62,7 +62,7 @@ pub(super) async fn serve(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(PEER_TIMEOUT)
+        .header_read_timeout(slot.next_head())
         .max_buf_size(MAX_HEAD);
     builder
         .http2()

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use super::activity::PEER_TIMEOUT;
+
 /// How much the peers of a server may ask for at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -15,6 +17,8 @@ pub(crate) struct Limits {
     pub(super) responses_of_peer: usize,
     /// How long a connection without a request stays open.
     pub(super) idle: Duration,
+    /// The time limit for the next head over HTTP/1.1, from the end of the last response. The first one has its own.
+    pub(super) next_head: Duration,
 }
 
 impl Limits {
@@ -25,6 +29,7 @@ impl Limits {
         responses: 64,
         responses_of_peer: 16,
         idle: Duration::from_secs(90),
+        next_head: PEER_TIMEOUT,
     };
 
     /// For webhooks, whose only peers are the API servers. Each of them closes an idle connection after 90 s. The server must
@@ -33,7 +38,8 @@ impl Limits {
         connections: 512,
         connections_of_peer: 384,
         responses: 320,
-        responses_of_peer: 320,
+        responses_of_peer: 256,
         idle: Duration::from_secs(300),
+        next_head: Duration::from_secs(300),
     };
 }

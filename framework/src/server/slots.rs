@@ -2,6 +2,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -140,6 +141,11 @@ impl Slot {
         &self.connection.activity
     }
 
+    /// The time limit for the next head over HTTP/1.1.
+    pub(super) fn next_head(&self) -> Duration {
+        self.slots.limits.next_head
+    }
+
     /// Waits until the connection must be closed for another one.
     pub(super) async fn evicted(&self) {
         self.connection.evicted.cancelled().await;
@@ -176,8 +182,6 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures_util::FutureExt;
     use tokio::time::advance;
 

@@ -74,8 +74,10 @@ impl Installer {
         let wanted = json!(configuration);
         if !is_start
             && let Some(found) = api.get_opt(&self.operator).await?
-            && clients(&json!(found)) == clients(&wanted)
+            && let found = json!(found)
+            && (clients(&found) == clients(&wanted) || names(&found) != names(&wanted))
         {
+            // With other webhooks it is the configuration of another version, which looks after it.
             return Ok(());
         }
         let params = PatchParams::apply(field_manager(&self.operator)).force();
@@ -88,6 +90,14 @@ impl Installer {
 /// The one field manager of the configurations that all replicas write.
 fn field_manager(operator: &str) -> String {
     format!("{operator}-webhooks")
+}
+
+/// The names of the webhooks of a configuration.
+fn names(configuration: &Value) -> Vec<&Value> {
+    clients(configuration)
+        .into_iter()
+        .map(|one| one.0)
+        .collect()
 }
 
 /// Where each webhook of a configuration leads, and what verifies it.

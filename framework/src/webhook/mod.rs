@@ -58,8 +58,8 @@
 //! * A panic, and a call that takes longer than the API server waits, denies the request with a message that says so, or
 //!   lets it pass if [failures are ignored](Rules::ignore_failures). Other requests go on.
 //! * An object that does not fit the Rust type is denied with the path of the field. Its values are never logged.
-//! * A review has at most 7 MiB and 127 levels of lists and maps. Bodies of at most 64 MiB are processed at once; further requests
-//!   wait. At most 320 run at once.
+//! * A review has at most 7 MiB and 127 levels of lists and maps. Larger bodies than 64 KiB, of together at most 64 MiB, are processed at once; further
+//!   ones wait. At most 320 run at once.
 //! * A request that is no review of the webhook's kind gets an HTTP error whose `Status` says what is wrong.
 //!
 //! # Map for contributors

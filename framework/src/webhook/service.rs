@@ -17,7 +17,11 @@ use crate::{client::Body, health::catch_panic_of, metrics::WebhookMetrics, resou
 
 /// The largest body of a review: an object before and after a request, each as large as an API server accepts, and the rest.
 pub(super) const MAX_BODY: usize = 7 * 1024 * 1024;
-/// The bytes of all bodies that are read or decided about at once. Further requests wait.
+/// A body up to this length needs no reservation: the server runs at most 320 requests at once.
+const SMALL_BODY: usize = 64 * 1024;
+/// The time for a body to arrive once its memory is reserved. An API server sends it at once, and who does not must not hold the memory.
+const BODY_TIME: Duration = Duration::from_secs(2);
+/// The bytes of all larger bodies that are read or decided about at once. Further requests wait.
 const MAX_BODIES: usize = 64 * 1024 * 1024;
 /// The unit in which bodies are counted.
 const BODY_UNIT: usize = 1024;
@@ -77,8 +81,15 @@ impl WebhookService {
         };
         let length = announced_length(&head.headers).unwrap_or(MAX_BODY);
         let read = async {
-            let memory = self.memory.reserve(length).await;
-            Ok::<_, Refused>((read_body(body).await?, memory))
+            // Small reviews wait for nobody.
+            let memory = match length <= SMALL_BODY {
+                true => None,
+                false => self.memory.reserve(length).await,
+            };
+            let body = tokio::time::timeout(BODY_TIME, read_body(body)).await;
+            let body =
+                body.map_err(|_| Refused::bad_request("the body of the review is too slow"))?;
+            Ok::<_, Refused>((body?, memory))
         };
         let (body, _memory) = match timeout_at(deadline, read).await {
             Ok(read) => read?,

@@ -24,7 +24,11 @@ fn compare(patch: &mut Vec<Operation>, path: &str, raw: &Value, before: &Value, 
             compare_members(patch, path, raw, before, after);
         }
         (Value::Array(raw), Value::Array(before), Value::Array(after))
-            if raw.len() == before.len() =>
+            if raw.len() == before.len()
+                && raw
+                    .iter()
+                    .zip(before)
+                    .all(|(raw, before)| may_be_read_as(raw, before)) =>
         {
             compare_items(patch, path, raw, before, after);
         }
@@ -36,6 +40,26 @@ fn compare(patch: &mut Vec<Operation>, path: &str, raw: &Value, before: &Value, 
                 _ => after.clone(),
             },
         }),
+    }
+}
+
+/// Whether the type can have read the item `raw` of a list as `before`. A set has another order than the list that it was read from.
+fn may_be_read_as(raw: &Value, before: &Value) -> bool {
+    match (raw, before) {
+        (Value::Object(raw), Value::Object(before)) => {
+            match (raw.get("name"), before.get("name")) {
+                (Some(raw), Some(before)) => raw == before,
+                _ => before.iter().all(|(name, before)| {
+                    raw.get(name).is_none_or(|raw| may_be_read_as(raw, before))
+                }),
+            }
+        }
+        (Value::Array(raw), Value::Array(before)) => {
+            let mut pairs = raw.iter().zip(before);
+            raw.len() == before.len() && pairs.all(|(raw, before)| may_be_read_as(raw, before))
+        }
+        (Value::Null, _) => true,
+        (raw, before) => raw == before,
     }
 }
 

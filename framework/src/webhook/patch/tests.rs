@@ -27,6 +27,23 @@ fn only_what_has_changed_is_in_the_patch() {
 }
 
 #[test]
+fn a_set_that_the_type_reads_in_another_order_is_changed_as_a_whole() {
+    for (raw, before, after) in [
+        (json!(["b", "a"]), json!(["a", "b"]), json!(["b"])),
+        (
+            json!([{"n": 2}, {"n": 1}]),
+            json!([{"n": 1}, {"n": 2}]),
+            json!([{"n": 2}]),
+        ),
+    ] {
+        let mut patched = json!({"set": raw});
+        let patch = patch(&patched, &json!({"set": before}), &json!({"set": after}));
+        apply(&mut patched, &patch).unwrap();
+        assert_eq!(patched["set"], after);
+    }
+}
+
+#[test]
 fn a_default_of_the_type_is_not_written_beside_a_change() {
     // The API server sent no `spec`, and the type filled in one.
     let before = json!({"spec": {"replicas": 1, "color": "red"}});
