@@ -393,6 +393,26 @@ fn what_only_allows_more_is_no_change() {
             json!({"type": "integer", "x-kubernetes-validations": [
                 {"rule": "oldSelf.hasValue() && oldSelf.value() == self || self > 2", "optionalOldSelf": true}]}),
         ),
+        (
+            json!({"type": "integer", "format": "int32"}),
+            json!({"type": "integer", "format": "int64"}),
+        ),
+        (json!({"type": "integer"}), json!({"type": "number"})),
+        (
+            json!({"type": "string"}),
+            json!({"x-kubernetes-int-or-string": true}),
+        ),
+        // A field has another name, and `alias` keeps the old one.
+        (
+            with(
+                object(json!({"a": {"type": "string"}})),
+                json!({"required": ["a"]}),
+            ),
+            with(
+                object(json!({"a": {"type": "string"}, "b": {"type": "string"}})),
+                json!({"allOf": [{"oneOf": [{"required": ["b"]}, {"required": ["a"]}]}]}),
+            ),
+        ),
         // A variant is added to an enum with a tag, and to one without.
         (
             with(

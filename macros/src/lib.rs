@@ -137,7 +137,7 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how field managers share the list |
 /// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one field manager owns all keys |
 /// | `rule("cel", "message", reason = "..", field_path = "..", message_expression = "..", optional_old_self)` | fields and types | a CEL rule; the message is shown if the expression of a message fails |
-/// | `immutable` | fields and types | a value that is set once: it can be neither changed nor removed later. In a list it needs `list_type = "map"` |
+/// | `immutable` | fields and types | a value that is set once. On a field: it can be neither changed nor removed later, unless the object around it is removed. On a type: it cannot be changed. In a list it needs `list_type = "map"` |
 /// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, order = 1, description = "..")` | scalars | a column of `kubectl get`. A column of a time shows its age; with `type = "string"` it shows the time, also one in the future. Columns are in the order of the fields; those with an `order` below 0 come first, those above 0 last |
 /// | `selectable` | strings, integers, booleans | a field that field selectors can name: `kubectl get --field-selector spec.class=a`; at most 8 |
 /// | `scale = "spec"`, `"status"` or `"selector"` | scalars | the field that `kubectl scale` reads and writes |

@@ -313,7 +313,10 @@ fn immutable_fields(map: &mut Map<String, Value>, place: &SchemaPath) -> Result<
 
 fn add_rule(schema: &mut Map<String, Value>, rule: Value) {
     let rules = schema.entry(RULES).or_insert_with(|| json!([]));
-    if let Value::Array(rules) = rules {
+    // The list has the key `rule`: server-side apply refuses one that occurs twice.
+    if let Value::Array(rules) = rules
+        && !rules.iter().any(|known| known["rule"] == rule["rule"])
+    {
         rules.push(rule);
     }
 }

@@ -7,9 +7,14 @@ const ANNOTATION: usize = "kubectl.kubernetes.io/last-applied-configuration".len
     + "\"annotations\":{},".len()
     + "\n".len();
 
-/// The size of a definition as JSON, in bytes.
+/// The size of a definition in the annotation of `kubectl apply`, and of the annotations beside it, in bytes.
 pub(crate) fn of(definition: &CustomResourceDefinition) -> usize {
-    to_json(definition).to_string().len()
+    let text = to_json(definition).to_string();
+    // Go writes each of these as six bytes, such as `\u003c`.
+    let escaped = text.bytes().filter(|byte| b"<>&".contains(byte)).count();
+    let own = definition.metadata.annotations.iter().flatten();
+    let own: usize = own.map(|(key, value)| key.len() + value.len()).sum();
+    text.len() + 5 * escaped + own
 }
 
 /// Whether an object of this size fits into an annotation of `kubectl apply`.

@@ -128,11 +128,12 @@ impl Args {
             errors.handle(annotation.check_key());
         }
         if let Some(text) = &self.deprecated
-            && !matches!(text.value().chars().count(), 1..=256)
+            && (!matches!(text.value().len(), 1..=256)
+                || text.value().chars().any(char::is_control))
         {
             errors.push(
                 Error::custom(
-                    "the API server sends this text to each client, in one line of at most 256 characters: write what to use instead",
+                    "the API server sends this text to each client, in one line of at most 256 bytes: write what to use instead",
                 )
                 .with_span(text),
             );

@@ -99,6 +99,12 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
     }
     errors.handle(scalar(field, &shape));
     errors.handle(both_ways(serde));
+    if field.immutable.is_present() && !serde.aliases().is_empty() {
+        errors.push(error(
+            "the API server compares each name with its own old value only, so the value could change together with its name: remove `immutable` or the alias",
+            field.immutable.span(),
+        ));
+    }
     errors.finish()
 }
 

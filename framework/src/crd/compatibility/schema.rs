@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     BreakingChange,
@@ -34,7 +34,11 @@ pub(super) fn compare(
 ) {
     let place = format!("{version} {}", if path.is_empty() { "." } else { path });
     let (before, now) = (form(old), form(new));
-    if before != now && now != ANYTHING {
+    let is_wider = matches!(
+        (before, now),
+        ("integer", "number") | ("integer" | "string", "integer or string")
+    );
+    if before != now && now != ANYTHING && !is_wider {
         let problem = format!("the type was {before:?} and is {now:?}");
         found.push(BreakingChange::new(place, problem, KEEP));
         return;
@@ -114,7 +118,9 @@ fn values(old: &Value, new: &Value, found: &mut impl FnMut(String, &'static str)
         );
     }
     for (key, what) in [("pattern", "pattern"), ("format", "format")] {
-        if new[key] != old[key] && !new[key].is_null() {
+        // Each integer is an int64, and each number a double.
+        let is_open = key == "format" && matches!(text(&new[key]), "int64" | "double");
+        if new[key] != old[key] && !new[key].is_null() && !is_open {
             let problem = match old[key].is_null() {
                 true => format!("there is a {what} now: {}", text(&new[key])),
                 false => format!("the {what} is another one: {}", text(&new[key])),
@@ -169,13 +175,42 @@ fn is_multiple(old: &Value, new: &Value) -> bool {
 fn only_adds_branches(key: &str, old: &Value, new: &Value) -> bool {
     match key {
         "anyOf" => !old[key].is_null() && lost(&old[key], &new[key]).next().is_none(),
-        "allOf" => !old[key].is_null() && lost(&new[key], &old[key]).next().is_none(),
+        "allOf" => lost(&new[key], &old[key]).all(|added| is_new_alias(added, old)),
         "oneOf" => {
             let mut added = lost(&new[key], &old[key]);
             !old[key].is_null()
                 && lost(&old[key], &new[key]).next().is_none()
                 && added.all(|branch| accepts_no_old_value(branch, old))
         }
+        _ => false,
+    }
+}
+
+/// Whether it is the condition of a field's older names, which `alias` writes, and old objects fulfil it: at most one of the names was known.
+fn is_new_alias(condition: &Value, old: &Value) -> bool {
+    let branches = condition["oneOf"].as_array().into_iter().flatten();
+    let (names, none): (Vec<&Value>, Vec<&Value>) =
+        branches.partition(|branch| branch["not"].is_null());
+    let is_name = |branch: &&Value| {
+        let alone = branch.as_object().is_some_and(|keys| keys.len() == 1);
+        let required = branch["required"].as_array();
+        alone && required.is_some_and(|required| required.len() == 1)
+    };
+    let is_none = |branch: &&Value| **branch == json!({"not": {"anyOf": names}});
+    if names.is_empty() || !names.iter().all(is_name) || !none.iter().all(is_none) {
+        return false;
+    }
+    let known = names.iter().map(|branch| &branch["required"][0]);
+    let known: Vec<&Value> = known
+        .filter(|name| !old["properties"][text(name)].is_null())
+        .collect();
+    let is_required = |name| {
+        let required = old["required"].as_array().into_iter().flatten();
+        required.into_iter().any(|one| one == name)
+    };
+    match known[..] {
+        [] => !none.is_empty(),
+        [name] => !none.is_empty() || is_required(name),
         _ => false,
     }
 }

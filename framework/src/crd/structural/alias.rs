@@ -22,6 +22,18 @@ pub(super) fn expand(map: &mut Map<String, Value>) {
         let Some(Value::Array(older)) = property.remove(NAMES) else {
             continue;
         };
+        let mut older: Vec<String> = older
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|older| older != name)
+            .map(str::to_owned)
+            .collect();
+        older.sort_unstable();
+        older.dedup();
+        // serde takes an alias that is the name of the field.
+        if older.is_empty() {
+            continue;
+        }
         property.remove("default");
         let mut copy = property.clone();
         // A column or a path leads to one field.
@@ -30,11 +42,6 @@ pub(super) fn expand(map: &mut Map<String, Value>) {
             "description".into(),
             format!("The older name of `{name}`.").into(),
         );
-        let older: Vec<String> = older
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
         added.push((name.clone(), older, Value::Object(copy)));
     }
     for (name, older, property) in added {

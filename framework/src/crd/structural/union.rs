@@ -330,6 +330,12 @@ fn join(present: &mut Node, mut property: Node, place: &str) -> Result<(), Schem
         }
         (None, Some(_)) => Ok(()),
         _ if is_object => {
+            // No branch can say to which variant a condition belongs.
+            for key in ["allOf", "anyOf", "oneOf", "not"] {
+                if present.get(key) != property.get(key) {
+                    present.remove(key);
+                }
+            }
             let required = take_required(&mut property);
             let both: Vec<String> = take_required(present)
                 .into_iter()
