@@ -110,7 +110,7 @@ async fn each_namespace_that_uses_the_database_has_its_name_and_its_credentials(
             .unwrap();
     }
 
-    // Who leaves the list loses both.
+    // A namespace that is removed from the list loses its Service and its Secret.
     let fewer = json!({"spec": {"namespaces": ["office"]}});
     cluster
         .patch::<SharedDatabase>("orders", fewer)

@@ -73,7 +73,7 @@ impl Admission {
         some(&self.namespace)
     }
 
-    /// Who asks. A part of the control plane asks for many requests, for example the garbage collector for deletions.
+    /// The user who sends the request. A part of the control plane sends many requests, for example the garbage collector for deletions.
     pub fn user(&self) -> &UserInfo {
         &self.user
     }

@@ -71,7 +71,7 @@
 //! | `change.rs`, `admission.rs` | [`Change`]: the objects of a request; [`Admission`]: the rest of it |
 //! | `denied.rs`, `warnings.rs` | [`Denied`] and [`Warnings`]: the answer |
 //! | `patch/` | the JSON patch of a mutation |
-//! | `review.rs`, `refused.rs` | `AdmissionReview` as JSON; the error of a request that is none |
+//! | `review.rs`, `refused.rs` | `AdmissionReview` as JSON; the error for a request that is not an `AdmissionReview` |
 //! | `webhook.rs` | a webhook without the user's types |
 //! | `service.rs`, `routes.rs` | its HTTP service, with its limits; the routes of all webhooks |
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |

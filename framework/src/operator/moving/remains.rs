@@ -71,8 +71,7 @@ impl Remains<'_> {
         Ok(())
     }
 
-    /// The commands that delete the webhook configurations among the `printed` objects. There is none if the cluster has no
-    /// such configuration.
+    /// The commands that delete those webhook configurations among the `printed` objects that the cluster has.
     pub(super) async fn webhooks(&self, printed: &[Value]) -> Result<Vec<String>, OperatorError> {
         let deletions = self.deletions(printed).await?;
         let webhooks = deletions.iter().filter(|one| one.rank == Rank::Webhooks);
