@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 pub(crate) enum Arguments {
     New(NewOptions),
     AddKind(AddKindOptions),
+    AddWebhook(AddWebhookOptions),
     Dev(DevOptions),
     Check(CheckOptions),
 }
@@ -26,6 +27,12 @@ pub(crate) struct NewOptions {
 pub(crate) struct AddKindOptions {
     pub(crate) kind: String,
     pub(crate) api_version: Option<String>,
+    pub(crate) package: Option<String>,
+}
+
+/// The options of `add webhook`.
+pub(crate) struct AddWebhookOptions {
+    pub(crate) kind: String,
     pub(crate) package: Option<String>,
 }
 
@@ -82,13 +89,19 @@ fn from(mut matches: ArgMatches) -> Arguments {
                 .collect(),
         }),
         Some((_, mut add)) => {
-            let mut kind = add.remove_subcommand().map(|(_, kind)| kind);
-            let mut of = |name| kind.as_mut().and_then(|kind| kind.remove_one(name));
-            Arguments::AddKind(AddKindOptions {
-                kind: of("kind").unwrap_or_default(),
-                api_version: of("api-version"),
-                package: of("package"),
-            })
+            let (name, mut what) = add.remove_subcommand().unzip();
+            let mut of = |name| what.as_mut().and_then(|what| what.remove_one(name));
+            match name.as_deref() {
+                Some("webhook") => Arguments::AddWebhook(AddWebhookOptions {
+                    kind: of("kind").unwrap_or_default(),
+                    package: of("package"),
+                }),
+                _ => Arguments::AddKind(AddKindOptions {
+                    kind: of("kind").unwrap_or_default(),
+                    api_version: of("api-version"),
+                    package: of("package"),
+                }),
+            }
         }
         None => unreachable!("clap asks for a subcommand"),
     }
@@ -155,6 +168,17 @@ fn command() -> Command {
                                 .required(true)
                                 .help("The kind, such as CronTask"),
                             api_version("The apiVersion of the kind [default: that of the operator's other kinds]"),
+                            package(),
+                        ]),
+                )
+                .subcommand(
+                    Command::new("webhook")
+                        .about("Write a mutation and a validation of a kind with their tests, and add them to the operator")
+                        .args([
+                            Arg::new("kind")
+                                .value_name("KIND")
+                                .required(true)
+                                .help("The kind, which the operator has already"),
                             package(),
                         ]),
                 ),

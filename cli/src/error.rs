@@ -13,6 +13,11 @@ pub(crate) enum Error {
     NameInUse { name: String, manifest: PathBuf },
     #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
     FileExists(PathBuf),
+    #[error(
+        "there is no kind `{kind}` with `#[resource(..)]` in the files of {}: add it with `cargo pilothouse add kind {kind}`, or write its name as there",
+        sources.display()
+    )]
+    NoKind { kind: String, sources: PathBuf },
     #[error("{} is not the folder of the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
     NoFramework(PathBuf),
     #[error("{}: {source}", path.display())]

@@ -3,7 +3,7 @@
 //! | folder or file | subcommand, or what it holds |
 //! | --- | --- |
 //! | `new/` | `new`: writes an operator's folder |
-//! | `add/` | `add kind`: writes one more kind, and changes the operator's sources for it |
+//! | `add/` | `add kind` and `add webhook`: write one more kind, or the webhooks of a kind, and change the operator's sources for it |
 //! | `dev/` | `dev`: rebuilds and restarts the operator when a source changes, while the API server stays |
 //! | `check.rs` | `check`: lets the operator try itself |
 //! | `build.rs` | a run of `cargo build` |
@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     let done = match arguments::read() {
         Arguments::New(options) => new::run(&options),
         Arguments::AddKind(options) => add::run(&options),
+        Arguments::AddWebhook(options) => add::run_webhook(&options),
         Arguments::Check(options) => check::run(&options),
         Arguments::Dev(options) => dev::run(options),
     };

@@ -26,6 +26,8 @@ pub(crate) struct Package {
     pub(crate) sources: Vec<PathBuf>,
     /// The names of its dependencies.
     pub(crate) dependencies: Vec<String>,
+    /// The features of the framework that it asks for in any case.
+    framework_features: Vec<String>,
 }
 
 impl Package {
@@ -40,6 +42,13 @@ impl Package {
                 "the package `{name}` has no program: it needs src/main.rs"
             ))
         })
+    }
+}
+
+impl Package {
+    /// Whether each build has this feature of the framework.
+    pub(crate) fn has_framework_feature(&self, name: &str) -> bool {
+        self.framework_features.iter().any(|one| one == name)
     }
 }
 
@@ -115,6 +124,12 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
         sources,
         dependencies: dependencies(package)
             .filter_map(|one| one["name"].as_str())
+            .map(str::to_owned)
+            .collect(),
+        framework_features: dependencies(package)
+            .filter(|one| one["name"] == "pilothouse" && one["kind"].is_null())
+            .flat_map(|one| one["features"].as_array().into_iter().flatten())
+            .filter_map(|one| one.as_str())
             .map(str::to_owned)
             .collect(),
     })

@@ -128,6 +128,18 @@ pub(crate) const KIND: &[Template] = &[
     ),
 ];
 
+/// The files of the webhooks of a kind.
+pub(crate) const WEBHOOK: &[Template] = &[
+    (
+        "src/{{module}}_webhook.rs",
+        include_str!("../templates/webhook/webhook.rs"),
+    ),
+    (
+        "tests/{{module}}_webhook.rs",
+        include_str!("../templates/webhook/test.rs"),
+    ),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +154,7 @@ mod tests {
             framework: "version = \"0.1\"",
             folder: "operators/web-site/",
         };
-        for (path, text) in [PROJECT, WORKSPACE, OPERATOR, KIND].concat() {
+        for (path, text) in [PROJECT, WORKSPACE, OPERATOR, KIND, WEBHOOK].concat() {
             for text in [path, text] {
                 let filled = names.fill(text);
                 // GitHub's own placeholders have a dollar sign.

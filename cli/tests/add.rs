@@ -1,4 +1,4 @@
-//! `add kind` on the created operator: what it writes, and that it changes nothing a second time.
+//! `add kind` and `add webhook` on the created operator: what it writes, and that it changes nothing a second time.
 
 use std::{
     fs,
@@ -108,4 +108,52 @@ fn an_operator_that_is_built_elsewhere_stays_and_the_lines_are_printed() {
     let text = fs::read_to_string(&lib).unwrap();
     let added = "\nmod cron_task;\n\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};";
     assert_eq!(text.replace(added, ""), own);
+}
+
+#[test]
+fn the_webhooks_of_a_kind_are_added_once() {
+    let (_temporary, folder) = created();
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
+    let expected = "wrote src/greeting_webhook.rs\nwrote tests/greeting_webhook.rs\nchanged src/lib.rs\n\
+        The operator makes the certificates of its webhooks itself with this feature: cargo add pilothouse --features self-signed\n";
+    assert_eq!(said, expected);
+    let written = [
+        "src/lib.rs",
+        "src/greeting_webhook.rs",
+        "tests/greeting_webhook.rs",
+    ];
+    let written = written.map(|path| format!("// {path}\n{}", read(path)));
+    insta::assert_snapshot!(written.join("\n"));
+
+    let before = read("src/lib.rs");
+    let again = cargo_pilothouse(&folder, "add webhook Greeting");
+    assert!(!again.status.success());
+    assert_eq!(read("src/lib.rs"), before);
+    // What the user has removed from the library comes again, but no file is written over.
+    let source = folder.join("src/greeting_webhook.rs");
+    fs::write(&source, "// mine\n").unwrap();
+    let again = cargo_pilothouse(&folder, "add webhook Greeting");
+    assert!(!again.status.success());
+    assert_eq!(read("src/greeting_webhook.rs"), "// mine\n");
+}
+
+#[test]
+fn webhooks_without_an_example_have_no_test_and_those_of_an_unknown_kind_are_refused() {
+    let (_temporary, folder) = created();
+    let unknown = cargo_pilothouse(&folder, "add webhook CronTask");
+    let error = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        error.contains("cargo pilothouse add kind CronTask"),
+        "{error}"
+    );
+    fs::remove_file(folder.join("example/greeting.yaml")).unwrap();
+    let manifest = folder.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let (before, after) = text.split_once("\npilothouse = { ").unwrap();
+    let text = format!("{before}\npilothouse = {{ features = [\"self-signed\"], {after}");
+    fs::write(&manifest, text).unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
+    let expected = "wrote src/greeting_webhook.rs\nchanged src/lib.rs\nNo test was written, because there is no example/greeting.yaml.\n";
+    assert_eq!(said, expected);
 }

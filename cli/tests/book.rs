@@ -9,7 +9,7 @@ fn the_book_shows_the_help_of_each_subcommand() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../book/src/tool.md");
     let page = fs::read_to_string(&path).unwrap();
     let mut expected = page.clone();
-    for line in ["new", "add kind", "dev", "check"] {
+    for line in ["new", "add kind", "add webhook", "dev", "check"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
         command
             .arg("pilothouse")

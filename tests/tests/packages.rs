@@ -220,6 +220,38 @@ fn a_chart_makes_what_manifests_prints() {
 }
 
 #[test]
+fn the_webhooks_of_a_chart_are_limited_to_its_namespaces() {
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let teams = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_teams"));
+        let words = IMAGE.split_whitespace();
+        command.args(words).args(more).env("HOME", "/nonexistent");
+        succeeded("teams", &command.output().unwrap())
+    };
+    let temporary = tempfile::tempdir().unwrap();
+    let chart = temporary.path().join("teams");
+    teams(&["--output", "helm", chart.to_str().unwrap()]);
+    for (values, settings) in [
+        ("namespaces={}", &[][..]),
+        ("namespaces={blue,green}", &["--namespace", "blue,green"]),
+    ] {
+        let namespace = ["--namespace", "teams-system", "--set", values];
+        let arguments = [&["template", "teams"][..], &namespace].concat();
+        let found = objects(&succeeded(values, &helm(&program, &arguments, &chart)));
+        let mut expected = objects(&teams(settings));
+        expected.retain(|name, _| !name.starts_with("\"Namespace\""));
+        assert_same(values, &found, &expected);
+        let limited = settings.last();
+        for kind in ["Validating", "Mutating"] {
+            let text = found[&format!("\"{kind}WebhookConfiguration\" null \"teams\"")].to_string();
+            assert_eq!(text.contains("\"In\""), limited.is_some(), "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_settings_are_the_defaults_of_the_chart() {
     let Some(program) = tool("PILOTHOUSE_HELM") else {
         return;

@@ -22,9 +22,44 @@ pub(super) struct Place {
     pub(super) line: String,
 }
 
-/// Declares the module of a kind, exports its types, and adds its controller to the function `operator`. What is there already is not
-/// added again.
-pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
+/// What is added to the operator.
+pub(super) struct Addition {
+    module: String,
+    /// The types of the module that are exported.
+    types: Vec<String>,
+    /// The calls that the operator gets: each method with its argument.
+    calls: Vec<(&'static str, String)>,
+    /// The methods behind which the calls stand.
+    behind: &'static [&'static str],
+}
+
+impl Addition {
+    pub(super) fn kind(kind: &Kind) -> Self {
+        let name = kind.as_str();
+        let reconciler = format!("{name}Reconciler");
+        let others = ["Spec", "Status"].map(|suffix| format!("{name}{suffix}"));
+        Self {
+            module: kind.module(),
+            types: [vec![name.to_owned(), reconciler.clone()], others.into()].concat(),
+            calls: vec![("controller", reconciler)],
+            behind: &["controller"],
+        }
+    }
+
+    pub(super) fn webhooks(kind: &Kind) -> Self {
+        let [defaults, rules] =
+            ["Defaults", "Rules"].map(|suffix| format!("{}{suffix}", kind.as_str()));
+        Self {
+            module: format!("{}_webhook", kind.module()),
+            types: vec![defaults.clone(), rules.clone()],
+            calls: vec![("mutates", defaults), ("validates", rules)],
+            behind: &["controller", "mutates", "validates"],
+        }
+    }
+}
+
+/// Declares a module, exports its types, and adds calls to the function `operator`. What is there already is not added again.
+pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
     // syn does not count the byte order mark.
     let (mark, text) = match text.strip_prefix('\u{feff}') {
         Some(rest) => ("\u{feff}", rest),
@@ -36,7 +71,7 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
     };
     let text = &*text;
     let file = syn::parse_file(text)?;
-    let (module, name) = (kind.module(), kind.as_str());
+    let module = &*addition.module;
     let mut insertions: Vec<(usize, String)> = Vec::new();
     let mut missing = Vec::new();
 
@@ -62,9 +97,8 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
             },
         );
     }
-    let export =
-        format!("pub use {module}::{{{name}, {name}Reconciler, {name}Spec, {name}Status}};");
-    if !exports(&file, &module) {
+    let export = format!("pub use {module}::{{{}}};", addition.types.join(", "));
+    if !exports(&file, module) {
         let is_export = |item: &Item| matches!(item, Item::Use(one) if !matches!(one.vis, syn::Visibility::Inherited));
         let is_use = |item: &Item| matches!(item, Item::Use(_));
         insertions.push(match last(&file, is_export) {
@@ -77,18 +111,21 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
             },
         });
     }
-    let call = format!(".controller({name}Reconciler)");
-    match chain(&file) {
-        Some(chain) if chain.has_controller(&format!("{name}Reconciler")) => {}
-        Some(chain) => {
-            let before = indentation(text, chain.after);
-            let at = line_end(text, chain.after);
-            insertions.push((at, format!("\n{before}{call}")));
+    let chain = chain(&file, addition.behind);
+    for (method, argument) in &addition.calls {
+        let call = format!(".{method}({argument})");
+        match &chain {
+            Some(chain) if chain.has(method, argument) => {}
+            Some(chain) => {
+                let before = indentation(text, chain.after);
+                let at = line_end(text, chain.after);
+                insertions.push((at, format!("\n{before}{call}")));
+            }
+            None => missing.push(Place {
+                what: "The function `operator` with `Operator::new(…)`",
+                line: call,
+            }),
         }
-        None => missing.push(Place {
-            what: "The function `operator` with `Operator::new(…)`",
-            line: call,
-        }),
     }
 
     // From the end, so that the earlier places stay; of one place the later insertion stands behind.
@@ -102,11 +139,13 @@ pub(super) fn add(text: &str, kind: &Kind) -> syn::Result<Edited> {
     Ok(Edited { text, missing })
 }
 
-/// Group and version of the first kind of a source.
-pub(super) fn declared(text: &str) -> Option<ApiVersion> {
+/// Group and version of the first kind of a source, or of this one.
+pub(super) fn declared(text: &str, kind: Option<&Kind>) -> Option<ApiVersion> {
     let file = syn::parse_file(text).ok()?;
     file.items.iter().find_map(|item| match item {
-        Item::Struct(one) => one.attrs.iter().find_map(api_version),
+        Item::Struct(one) if kind.is_none_or(|kind| one.ident == kind.as_str()) => {
+            one.attrs.iter().find_map(api_version)
+        }
         _ => None,
     })
 }
@@ -159,14 +198,14 @@ fn exports(file: &File, module: &str) -> bool {
 /// The chain of calls `Operator::new(…).controller(…)…` at the end of the function `operator`.
 struct Chain<'a> {
     calls: Vec<&'a syn::ExprMethodCall>,
-    /// Behind its last controller, or behind `Operator::new(…)`.
+    /// Behind the last call of a certain sort, or behind `Operator::new(…)`.
     after: usize,
 }
 
 impl Chain<'_> {
-    fn has_controller(&self, name: &str) -> bool {
+    fn has(&self, method: &str, name: &str) -> bool {
         self.calls.iter().any(|call| {
-            call.method == "controller"
+            call.method == method
                 && call.args.iter().any(|argument| match argument {
                     Expr::Path(path) => path
                         .path
@@ -179,7 +218,7 @@ impl Chain<'_> {
     }
 }
 
-fn chain(file: &File) -> Option<Chain<'_>> {
+fn chain<'a>(file: &'a File, behind: &[&str]) -> Option<Chain<'a>> {
     let function = file.items.iter().find_map(|item| match item {
         Item::Fn(one) if one.sig.ident == "operator" => Some(one),
         _ => None,
@@ -208,8 +247,9 @@ fn chain(file: &File) -> Option<Chain<'_>> {
     if !segments.ends_with(&["Operator".into(), "new".into()]) {
         return None;
     }
-    let controller = calls.iter().find(|call| call.method == "controller");
-    let after = controller.map_or_else(|| range(new.span()).end, |call| range(call.span()).end);
+    let is_of_sort = |call: &&&syn::ExprMethodCall| behind.iter().any(|name| call.method == name);
+    let last = calls.iter().find(is_of_sort);
+    let after = last.map_or_else(|| range(new.span()).end, |call| range(call.span()).end);
     Some(Chain { calls, after })
 }
 
@@ -237,15 +277,42 @@ fn indentation(text: &str, at: usize) -> String {
 mod tests {
     use super::*;
 
-    fn added(text: &str) -> String {
-        let edited = add(text, &Kind::new("CronTask").unwrap()).unwrap();
+    fn kind() -> Addition {
+        Addition::kind(&Kind::new("CronTask").unwrap())
+    }
+
+    fn webhooks() -> Addition {
+        Addition::webhooks(&Kind::new("CronTask").unwrap())
+    }
+
+    fn added_to(text: &str, addition: &Addition) -> String {
+        let edited = add(text, addition).unwrap();
         assert_eq!(edited.missing, []);
         // A second time changes nothing.
-        assert_eq!(
-            add(&edited.text, &Kind::new("CronTask").unwrap()).unwrap(),
-            edited
-        );
+        assert_eq!(add(&edited.text, addition).unwrap(), edited);
         edited.text
+    }
+
+    fn added(text: &str) -> String {
+        added_to(text, &kind())
+    }
+
+    #[test]
+    fn the_webhooks_of_a_kind_are_added_behind_its_controller() {
+        let text = "mod cron_task;\n\nuse pilothouse::prelude::*;\n\npub use cron_task::CronTask;\n\npub fn operator() -> Operator {\n    Operator::new(\"tasks\").controller(CronTaskReconciler).version(\"1\")\n}\n";
+        let expected = "mod cron_task;\nmod cron_task_webhook;\n\nuse pilothouse::prelude::*;\n\npub use cron_task::CronTask;\npub use cron_task_webhook::{CronTaskDefaults, CronTaskRules};\n\npub fn operator() -> Operator {\n    Operator::new(\"tasks\").controller(CronTaskReconciler)\n        .mutates(CronTaskDefaults)\n        .validates(CronTaskRules).version(\"1\")\n}\n";
+        assert_eq!(added_to(text, &webhooks()), expected);
+    }
+
+    #[test]
+    fn a_webhook_that_the_user_has_moved_or_removed_from_the_chain_is_not_added_twice() {
+        let text = "mod cron_task_webhook;\n\npub use cron_task_webhook::CronTaskRules;\n\npub fn operator() -> Operator {\n    Operator::new(\"tasks\")\n        .validates(cron_task_webhook::CronTaskRules)\n        .version(\"1\")\n}\n";
+        let expected = text.replace(
+            ".validates(cron_task_webhook::CronTaskRules)\n",
+            ".validates(cron_task_webhook::CronTaskRules)\n        .mutates(CronTaskDefaults)\n",
+        );
+        // The user's own list of exports stays.
+        assert_eq!(added_to(text, &webhooks()), expected);
     }
 
     #[test]
@@ -260,7 +327,7 @@ mod tests {
         let text = "\u{feff}mod website;\npub use website::Website;\n\npub fn operator() -> Operator {\n    Operator::new(\"größe\") // keep\n}";
         let expected = "\u{feff}mod website;\nmod cron_task;\npub use website::Website;\npub use cron_task::{CronTask, CronTaskReconciler, CronTaskSpec, CronTaskStatus};\n\npub fn operator() -> Operator {\n    Operator::new(\"größe\") // keep\n        .controller(CronTaskReconciler)\n}\n";
         assert_eq!(added(text), expected);
-        let edited = add("//! Mine.", &Kind::new("CronTask").unwrap()).unwrap();
+        let edited = add("//! Mine.", &kind()).unwrap();
         assert!(edited.text.starts_with("//! Mine.\nmod cron_task;"));
     }
 
@@ -278,8 +345,12 @@ mod tests {
             "fn operator() -> Operator { build() }",
             "fn operator() { let a = Operator::new(\"a\"); }",
         ] {
-            let edited = add(text, &Kind::new("CronTask").unwrap()).unwrap();
+            let edited = add(text, &kind()).unwrap();
             assert_eq!(edited.missing[0].line, ".controller(CronTaskReconciler)");
+            let edited = add(text, &webhooks()).unwrap();
+            let lines = edited.missing.iter().map(|place| &*place.line);
+            let expected = [".mutates(CronTaskDefaults)", ".validates(CronTaskRules)"];
+            assert_eq!(lines.collect::<Vec<_>>(), expected);
         }
     }
 
@@ -287,7 +358,10 @@ mod tests {
     fn the_group_is_that_of_the_first_kind() {
         let text = "#[derive(Resource)]\n#[resource(group = \"a.dev\", version = \"v1beta1\", namespaced, names(plural = \"x\"))]\nstruct A;";
         let expected = ApiVersion::new("a.dev/v1beta1").unwrap();
-        assert_eq!(declared(text), Some(expected));
-        assert_eq!(declared("struct B;"), None);
+        assert_eq!(declared(text, None), Some(expected.clone()));
+        let kind = |name: &str| Kind::new(name).unwrap();
+        assert_eq!(declared(text, Some(&kind("A"))), Some(expected));
+        assert_eq!(declared(text, Some(&kind("B"))), None);
+        assert_eq!(declared("struct B;", None), None);
     }
 }

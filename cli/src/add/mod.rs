@@ -1,7 +1,7 @@
-//! The subcommand `add kind`: writes the files of a kind, and adds the kind to the operator in `src/lib.rs`.
+//! The subcommands of `add`: they write the files of a kind, or of the webhooks of a kind, and add them to the operator in `src/lib.rs`.
 //!
-//! It inserts lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
-//! the kind, it prints what to write.
+//! They insert lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
+//! something, they print what to write.
 
 mod edit;
 
@@ -13,37 +13,86 @@ use std::{
 };
 
 use crate::{
-    arguments::AddKindOptions,
+    arguments::{AddKindOptions, AddWebhookOptions},
     error::Error,
     names::{ApiVersion, Kind},
-    package,
-    template::{self, Names},
+    package::{self, Package},
+    template::{self, Names, Template},
 };
-use edit::{Edited, Place};
+use edit::{Addition, Edited, Place};
 
+/// `add kind`.
 pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
     let kind = Kind::new(&options.kind)?;
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
-    let library = package.library.as_ref();
-    let (library, lib) =
-        library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
-    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let api_version = match &options.api_version {
         Some(version) => ApiVersion::new(version)?,
-        None => match declared(&package.folder.join("src")) {
+        None => match declared(&package.folder.join("src"), None) {
             Some(version) => version,
             None => ApiVersion::new("example.com/v1")?,
         },
     };
+    let addition = Addition::kind(&kind);
+    write(&package, &kind, &api_version, template::KIND, &addition)?;
+    let needed = [
+        ("serde_json", ""),
+        ("tokio", " --features macros,rt,test-util"),
+    ];
+    tell_missing(&package, &needed);
+    Ok(())
+}
+
+/// `add webhook`.
+pub(crate) fn run_webhook(options: &AddWebhookOptions) -> Result<(), Error> {
+    let kind = Kind::new(&options.kind)?;
+    let package = package::find(&env::current_dir()?, options.package.as_deref())?;
+    let sources = package.folder.join("src");
+    let Some(api_version) = declared(&sources, Some(&kind)) else {
+        let kind = kind.as_str().to_owned();
+        return Err(Error::NoKind { kind, sources });
+    };
+    // The test reads the example.
+    let example = format!("example/{}.yaml", kind.singular());
+    let has_example = package.folder.join(&example).exists();
+    let templates = template::WEBHOOK.iter().copied();
+    let templates: Vec<_> = templates
+        .filter(|(path, _)| has_example || !path.starts_with("tests/"))
+        .collect();
+    let addition = Addition::webhooks(&kind);
+    write(&package, &kind, &api_version, &templates, &addition)?;
+    match has_example {
+        true => tell_missing(&package, &[("tokio", " --features macros,rt,test-util")]),
+        false => println!("No test was written, because there is no {example}."),
+    }
+    if !package.has_framework_feature("self-signed") {
+        println!(
+            "The operator makes the certificates of its webhooks itself with this feature: cargo add pilothouse --features self-signed"
+        );
+    }
+    Ok(())
+}
+
+/// Writes the files of the templates, and changes the operator's library.
+fn write(
+    package: &Package,
+    kind: &Kind,
+    api_version: &ApiVersion,
+    templates: &[Template],
+    addition: &Addition,
+) -> Result<(), Error> {
+    let library = package.library.as_ref();
+    let (library, lib) =
+        library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
+    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let names = Names {
         operator: &package.name,
         library,
-        kind: &kind,
-        api_version: &api_version,
+        kind,
+        api_version,
         framework: "",
         folder: "",
     };
-    let files: Vec<_> = template::KIND
+    let files: Vec<_> = templates
         .iter()
         .map(|(path, text)| (package.folder.join(names.fill(path)), names.fill(text)))
         .collect();
@@ -51,12 +100,12 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
     if let Some(path) = places.find_map(in_use) {
         return Err(Error::FileExists(path));
     }
-    let edited = edit::add(&text, &kind).map_err(|source| Error::Syntax {
+    let edited = edit::add(&text, addition).map_err(|source| Error::Syntax {
         path: lib.clone(),
         source,
     })?;
 
-    // All folders first, so that a failure leaves no part of the kind.
+    // All folders first, so that a failure leaves no part of it.
     for folder in files.iter().filter_map(|(path, _)| path.parent()) {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
     }
@@ -80,19 +129,20 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
         }
         println!("changed {}", shown(lib, &package.folder));
     }
-    for (needed, features) in [
-        ("serde_json", ""),
-        ("tokio", " --features macros,rt,test-util"),
-    ] {
-        if !package.dependencies.iter().any(|one| one == needed) {
-            println!("The test needs {needed}: cargo add --dev {needed}{features}");
-        }
-    }
     for Place { what, line } in missing {
         let lib = shown(lib, &package.folder);
         println!("{what} was not found in {lib}. Write there: {line}");
     }
     Ok(())
+}
+
+/// Prints the dependencies of the tests that the package does not have, each with its flags of `cargo add`.
+fn tell_missing(package: &Package, needed: &[(&str, &str)]) {
+    for (needed, features) in needed {
+        if !package.dependencies.iter().any(|one| one == needed) {
+            println!("The test needs {needed}: cargo add --dev {needed}{features}");
+        }
+    }
 }
 
 /// The file, or the folder of a module of the same name, if there is one.
@@ -115,8 +165,8 @@ fn shown(path: &Path, folder: &Path) -> String {
         .to_string()
 }
 
-/// The apiVersion of the kinds that the operator has, if the sources tell it.
-fn declared(sources: &Path) -> Option<ApiVersion> {
+/// The apiVersion of the kinds that the operator has, or of this kind, if the sources tell it.
+fn declared(sources: &Path, kind: Option<&Kind>) -> Option<ApiVersion> {
     let mut files: Vec<_> = fs::read_dir(sources)
         .ok()?
         .flatten()
@@ -125,7 +175,7 @@ fn declared(sources: &Path) -> Option<ApiVersion> {
     files.sort();
     files
         .iter()
-        .find_map(|file| edit::declared(&fs::read_to_string(file).ok()?))
+        .find_map(|file| edit::declared(&fs::read_to_string(file).ok()?, kind))
 }
 
 /// Whether rustfmt would leave the file as it is.

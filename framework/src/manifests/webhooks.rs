@@ -22,7 +22,14 @@ impl Manifests {
         let Configurations {
             mut validating,
             mut mutating,
-        } = Configurations::new(name, namespace, &options.webhooks, &target, None);
+        } = Configurations::new(
+            name,
+            namespace,
+            &installation.namespaces,
+            &options.webhooks,
+            &target,
+            None,
+        );
         if let Some(validating) = &mut validating {
             validating.metadata = installation.global("");
         }
@@ -36,7 +43,7 @@ impl Manifests {
     }
 }
 
-/// Leads to pods that are not ready, too: an operator may need its own webhooks to become ready.
+/// Leads only to pods that are ready. A pod that stops is not ready any more, so it gets no further calls.
 fn service_of(installation: &Installation) -> Service {
     let mut metadata = installation.within(&installation.namespace);
     metadata.name = Some(format!("{}-webhook", installation.name));
@@ -44,7 +51,6 @@ fn service_of(installation: &Installation) -> Service {
         metadata,
         spec: Some(ServiceSpec {
             selector: Some(installation.labels()),
-            publish_not_ready_addresses: Some(true),
             ports: Some(vec![ServicePort {
                 name: Some(PORT.into()),
                 port: 443,

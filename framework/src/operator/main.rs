@@ -102,6 +102,9 @@ impl Operator {
                     // If standard error is closed, it cannot be shown.
                     let _ = writeln!(io::stderr(), "warning: {warning}");
                 }
+                for note in source.notes() {
+                    let _ = writeln!(io::stderr(), "note: {note}");
+                }
                 let (format, folder, files) = match &output {
                     Output::Yaml => return deliver(&source.to_yaml()?, check.as_deref()),
                     Output::Kustomize(folder) => ("kustomize", folder, source.kustomize()?),

@@ -152,6 +152,18 @@ impl ManifestsSource {
         )
     }
 
+    /// What the user should know about the webhooks.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let Installation {
+            namespace,
+            namespaces,
+            ..
+        } = &self.roles.installation;
+        let webhooks = self.webhooks.iter().flat_map(|options| &options.webhooks);
+        let webhooks: Vec<_> = webhooks.cloned().collect();
+        Operator::webhook_notes(&webhooks, namespace, namespaces)
+    }
+
     /// The output of the command `manifests` as one text.
     pub(super) fn to_yaml(&self) -> Result<String, OperatorError> {
         printed::yaml(Ok(self.objects()?))

@@ -209,6 +209,14 @@ impl Running {
         let mut kinds = BTreeSet::new();
         if let Some(mut options) = webhooks {
             let scope = InformerScope::all().namespaces(&operator.namespaces);
+            for webhook in &options.webhooks {
+                if webhook.is_never_called(&options.namespace, &options.namespaces) {
+                    tracing::warn!(
+                        "the webhook {} is never called: the operator works only in its own namespace, and that is left out",
+                        webhook.name()
+                    );
+                }
+            }
             options.caches = ReadCaches::of(&options.webhooks, &running.informers, &scope);
             let read = options.webhooks.iter().flat_map(|one| one.reads.kinds());
             kinds.extend(read.cloned());

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{OperatorError, Running};
 
@@ -29,6 +30,33 @@ impl Running {
         let begun = Instant::now();
         self.stopping.cancel();
         self.closing.cancel();
+        let webhooks = self.webhooks.take();
+        // Webhooks read the caches until they end, and the work may need the webhooks.
+        let (reads_caches, work_ended) = (webhooks.is_some(), CancellationToken::new());
+        let webhooks = async {
+            if let Some(webhooks) = webhooks {
+                webhooks.finish(begun, &work_ended).await;
+            }
+        };
+        let others = self.finish_others(begun, reads_caches, &work_ended);
+        let (unfinished, ()) = tokio::join!(others, webhooks);
+        if reads_caches {
+            self.informers.shutdown_within(SERVICES_TIMEOUT).await;
+        }
+        match (self.shutdown_cause.take(), unfinished) {
+            (Some(error), _) => Err(error),
+            (None, Some(work)) => Err(OperatorError::Overtime { work }),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Ends all but the webhooks, and the caches if webhooks read them. Returns the work that has not ended.
+    async fn finish_others(
+        &mut self,
+        begun: Instant,
+        keeps_caches: bool,
+        work_ended: &CancellationToken,
+    ) -> Option<String> {
         let grace = async {
             tokio::select! {
                 () = sleep(GRACE) => tracing::warn!(
@@ -50,6 +78,7 @@ impl Running {
         if let Some(work) = &unfinished {
             tracing::error!("cancelled work has not ended, because it blocks its thread: {work}");
         }
+        work_ended.cancel();
         if let Some(leadership) = &self.leadership
             && ended
         {
@@ -58,8 +87,7 @@ impl Running {
         // The fence would refuse the Events of a former leader.
         let last = if lost { Duration::ZERO } else { EVENTS_TIMEOUT };
         self.events.shutdown(last).await;
-        // Webhooks read the caches until they end.
-        if self.webhooks.is_none() {
+        if !keeps_caches {
             self.informers.shutdown_within(SERVICES_TIMEOUT).await;
         }
         self.stop_services.cancel();
@@ -78,14 +106,6 @@ impl Running {
                 tracing::warn!("the Lease was not released in time: it expires by itself");
             }
         }
-        if let Some(webhooks) = self.webhooks.take() {
-            webhooks.finish(begun).await;
-            self.informers.shutdown_within(SERVICES_TIMEOUT).await;
-        }
-        match (self.shutdown_cause.take(), unfinished) {
-            (Some(error), _) => Err(error),
-            (None, Some(work)) => Err(OperatorError::Overtime { work }),
-            (None, None) => Ok(()),
-        }
+        unfinished
     }
 }

@@ -1,7 +1,7 @@
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use futures_util::FutureExt;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Operator, OperatorError, shutdown_cause::ShutdownCause};
@@ -31,8 +31,8 @@ const LONGEST_CHECK_PERIOD: Duration = Duration::from_secs(10 * 60);
 
 /// How long webhooks go on answering after the stop has begun, at least. By then no API server chooses this pod any more.
 const DRAIN: Duration = Duration::from_secs(5);
-/// The time limit for calls that run then. It is longer than the time that the server gives them.
-const LAST_CALLS: Duration = Duration::from_millis(3_500);
+/// The time for the server to end after the last call has got its answer.
+const LAST_ANSWER: Duration = Duration::from_millis(250);
 /// The time by which the webhooks must have ended, counted from the start of the stop.
 const DEADLINE: Duration = Duration::from_millis(28_900);
 
@@ -78,8 +78,8 @@ impl WebhookServing {
     }
 
     /// Uses the certificate `tls.crt` and the key `tls.key` of this folder, such as a Secret of cert-manager that is mounted. A
-    /// change is noticed within 10 s. If there is a `ca.crt`, the webhook configurations get it; if not, something else has to
-    /// write their `caBundle`.
+    /// change is noticed within 10 s. If there is a `ca.crt`, the webhook configurations get it, and keep an old one for an hour; if
+    /// not, something else has to write their `caBundle`.
     pub fn certificates(mut self, folder: impl Into<PathBuf>) -> Self {
         self.certificates = Some(folder.into());
         self
@@ -164,6 +164,31 @@ impl Operator {
         Ok(())
     }
 
+    /// What the user should know about the webhooks, if the pods are in `namespace` and the operator works in `namespaces`.
+    pub(super) fn webhook_notes(
+        webhooks: &[Webhook],
+        namespace: &str,
+        namespaces: &BTreeSet<String>,
+    ) -> Vec<String> {
+        let never = webhooks
+            .iter()
+            .filter(|one| one.is_never_called(namespace, namespaces));
+        let never = never.map(|one| {
+            format!(
+                "the webhook {} is never called: the operator works only in its own namespace, and that is left out so that the operator can start;                  choose the objects with `Rules::in_namespaces` in `rules`",
+                one.name()
+            )
+        });
+        let others = webhooks.iter().filter_map(|one| {
+            Some(format!(
+                "if the request alone decides, {} does without the webhook {} and also works while no replica runs; `rules.needs_code()` in                  `rules` declares that it needs code",
+                one.alternative()?,
+                one.name()
+            ))
+        });
+        never.chain(others).collect()
+    }
+
     /// The Secret in which the operator keeps the certificates that it makes for webhooks, if it is run so.
     pub(super) fn webhook_secret(&self, serving: Option<&WebhookServing>) -> Option<String> {
         let makes = serving.is_none_or(|serving| serving.certificates.is_none());
@@ -176,6 +201,7 @@ impl Operator {
         (!self.webhooks.is_empty()).then(|| WebhookOptions {
             operator: self.name.clone(),
             namespace: namespace.to_owned(),
+            namespaces: self.namespaces.clone(),
             webhooks: self.webhooks.clone(),
             address: serving.address,
             certificates: serving.certificates.clone(),
@@ -193,6 +219,8 @@ pub(super) struct RunningWebhooks {
     /// Whether an API server may still choose this process after its stop has begun, because a Service or another proxy leads
     /// to it.
     drains: bool,
+    /// The longest time that a call may take.
+    longest_call: Duration,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -210,6 +238,7 @@ impl RunningWebhooks {
         stop: CancellationToken,
     ) -> Result<Self, OperatorError> {
         let (address, access) = (options.address, options.access());
+        let longest_call = options.longest_call();
         // A URL with the port 0 leads to this process only.
         let drains = !options.url.as_ref().is_some_and(|url| url.ends_with(":0"));
         let failed = |source| OperatorError::ListenWebhooks { address, source };
@@ -220,7 +249,7 @@ impl RunningWebhooks {
         let address = server.local_addr().map_err(failed)?;
         let health = server.health();
         ready.add(WEBHOOKS_CHECK, move || health.check());
-        let prepared = server.prepare(metrics).await;
+        let prepared = server.prepare().await;
         let tasks = TaskTracker::new();
         let served = prepared.run(stop.clone()).boxed();
         // The tracker joins the task.
@@ -231,21 +260,99 @@ impl RunningWebhooks {
             address,
             access,
             drains,
+            longest_call,
             stop,
             tasks,
         })
     }
 
-    /// Ends the webhooks of an operator whose stop began at `begun`: they go on answering until no API server chooses this
-    /// process any more.
-    pub(super) async fn finish(self, begun: Instant) {
-        if self.drains {
-            sleep_until(begun + DRAIN).await;
-        }
+    /// Ends the webhooks of an operator whose stop began at `begun`. They go on answering until no API server chooses this process any
+    /// more, and until the work has ended, because it may write what the webhooks admit. But they end so early that each call which has
+    /// come by then can take its time.
+    pub(super) async fn finish(self, begun: Instant, work_ended: &CancellationToken) {
+        let needed = async {
+            if self.drains {
+                sleep_until(begun + DRAIN).await;
+            }
+            work_ended.cancelled().await;
+        };
+        let last_calls = self.longest_call + LAST_ANSWER;
+        let latest = begun + DEADLINE.saturating_sub(last_calls).max(DRAIN);
+        // Losing the wait for the work loses nothing.
+        let _ = timeout_at(latest, needed).await;
         self.stop.cancel();
-        let limit = LAST_CALLS.min((begun + DEADLINE).saturating_duration_since(Instant::now()));
-        if timeout(limit, self.tasks.wait()).await.is_err() {
+        let limit = (Instant::now() + last_calls).min(begun + DEADLINE);
+        if timeout_at(limit, self.tasks.wait()).await.is_err() {
             tracing::warn!("some calls of webhooks have not ended in time");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// Webhooks whose server ends with its only call, which comes last and takes this long.
+    fn running(longest_call: Duration, drains: bool) -> (RunningWebhooks, CancellationToken) {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (stopped, answered) = (stop.clone(), CancellationToken::new());
+        let answer = answered.clone();
+        tasks.spawn(async move {
+            stopped.cancelled().await;
+            sleep(longest_call).await;
+            answer.cancel();
+        });
+        tasks.close();
+        let webhooks = RunningWebhooks {
+            address: ([127, 0, 0, 1], 1).into(),
+            access: Access::none(),
+            drains,
+            longest_call,
+            stop,
+            tasks,
+        };
+        (webhooks, answered)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_calls_of_a_stop_get_their_whole_time() {
+        let seconds = Duration::from_secs;
+        // How long the work takes, how long a call may take, and when webhooks have ended.
+        for (work, call, end) in [
+            (seconds(0), seconds(10), 15_000),
+            (seconds(12), seconds(10), 22_000),
+            // The work would take too long for the last call.
+            (seconds(25), seconds(10), 28_650),
+            (seconds(25), Duration::from_millis(24_500), 28_900),
+        ] {
+            let (webhooks, answered) = running(call, true);
+            let (begun, work_ended) = (Instant::now(), CancellationToken::new());
+            let working = async {
+                sleep(work).await;
+                work_ended.cancel();
+            };
+            tokio::join!(webhooks.finish(begun, &work_ended), async {
+                tokio::time::timeout(seconds(60), working).await.unwrap();
+            });
+            // Only a call that may take longer than 23.9 s is cut, because the webhooks answer for 5 s in any case.
+            assert_eq!(
+                answered.is_cancelled(),
+                call <= seconds(23),
+                "{work:?} {call:?}"
+            );
+            assert_eq!(begun.elapsed(), Duration::from_millis(end));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn webhooks_without_a_proxy_end_with_the_work() {
+        let (webhooks, answered) = running(Duration::from_secs(1), false);
+        let (begun, work_ended) = (Instant::now(), CancellationToken::new());
+        work_ended.cancel();
+        webhooks.finish(begun, &work_ended).await;
+        assert!(answered.is_cancelled());
+        assert_eq!(begun.elapsed(), Duration::from_secs(1));
     }
 }

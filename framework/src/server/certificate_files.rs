@@ -11,13 +11,13 @@ const ATTEMPTS: usize = 3;
 
 /// PEM files with a certificate, followed by its intermediate certificates, and its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CertificateFiles {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+pub(crate) struct CertificateFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 /// The content of the files.
-pub(super) struct PemPair {
+pub(crate) struct PemPair {
     certificate: Vec<u8>,
     key: SecretSlice<u8>,
 }
@@ -39,7 +39,7 @@ impl PartialEq for PemPair {
 impl CertificateFiles {
     /// Reads both files. Kubernetes replaces the files of a Secret by changing one link, so the two reads
     /// may see different pairs. If the certificate has changed after the key was read, both are read again.
-    pub(super) async fn read(&self) -> Result<PemPair, TlsError> {
+    pub(crate) async fn read(&self) -> Result<PemPair, TlsError> {
         let mut certificate = read(&self.certificate).await?;
         for _ in 1..ATTEMPTS {
             let key = read(&self.key).await?.into();
@@ -54,7 +54,7 @@ impl CertificateFiles {
     }
 
     /// Parses the certificate chain and its key.
-    pub(super) fn parse(&self, pems: &PemPair) -> Result<CertifiedKey, TlsError> {
+    pub(crate) fn parse(&self, pems: &PemPair) -> Result<CertifiedKey, TlsError> {
         let no_certificate = || TlsError::Content {
             path: self.certificate.clone(),
             what: "certificate",

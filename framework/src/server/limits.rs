@@ -19,6 +19,8 @@ pub(crate) struct Limits {
     pub(super) idle: Duration,
     /// The time limit for the next head over HTTP/1.1, from the end of the last response. The first one has its own.
     pub(super) next_head: Duration,
+    /// The time limit for running requests after the server was stopped.
+    pub(super) grace: Duration,
 }
 
 impl Limits {
@@ -30,6 +32,7 @@ impl Limits {
         responses_of_peer: 16,
         idle: Duration::from_secs(90),
         next_head: PEER_TIMEOUT,
+        grace: Duration::from_secs(3),
     };
 
     /// For webhooks, whose only peers are the API servers. Each of them closes an idle connection after 90 s. The server must
@@ -41,5 +44,11 @@ impl Limits {
         responses_of_peer: 256,
         idle: Duration::from_secs(300),
         next_head: Duration::from_secs(300),
+        grace: Duration::from_secs(3),
     };
+
+    /// With this time limit for running requests after the server was stopped.
+    pub(crate) const fn with_grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
 }

@@ -82,15 +82,17 @@ mod tls;
 mod tls_error;
 
 pub use address::{Address, InvalidAddress};
+pub(crate) use certificate_files::{CertificateFiles, PemPair};
 pub use hosts::Hosts;
 pub(crate) use limits::Limits;
 pub use reply::Reply;
 pub use reviewer::Reviewer;
 pub use routes::Routes;
 pub use server::Server;
-#[cfg(feature = "self-signed")]
-pub(crate) use tls::CertificateHandle;
 pub use tls::Tls;
+#[cfg(feature = "self-signed")]
+pub(crate) use tls::parse_own;
+pub(crate) use tls::{CertificateHandle, ServedCertificate};
 pub use tls_error::TlsError;
 
 /// The crate of requests and responses, for routes of your own.

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
+    time::timeout,
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -16,8 +17,6 @@ use super::{
     slots::{Slot, Slots},
 };
 
-/// The time limit for running requests after the server was stopped.
-const GRACE: Duration = Duration::from_secs(3);
 /// The pause after a failed accept, which fails for example while the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -126,7 +125,7 @@ async fn serve_all(
     }
     drop(listener);
     tracker.close();
-    if tokio::time::timeout(GRACE, tracker.wait()).await.is_err() {
+    if timeout(limits.grace, tracker.wait()).await.is_err() {
         abort.cancel();
         tracker.wait().await;
     }
@@ -179,7 +178,7 @@ async fn serve_stream<S>(
     let Some(acceptor) = acceptor else {
         return serve(Box::new(stream), slot.clone(), routes, tasks, stop).await;
     };
-    let handshake = tokio::time::timeout(PEER_TIMEOUT, acceptor.accept(stream));
+    let handshake = timeout(PEER_TIMEOUT, acceptor.accept(stream));
     match stop.run_until_cancelled(handshake).await {
         Some(Ok(Ok(stream))) => {
             slot.activity().secured();
@@ -194,7 +193,8 @@ async fn serve_stream<S>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::Checks;
+    use crate::{health::Checks, server::Reply};
+    use http_body_util::Full;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     async fn get(address: SocketAddr, path: &str) -> String {
@@ -232,6 +232,29 @@ mod tests {
         stop.cancel();
         task.await.unwrap();
         assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_running_request_gets_the_time_of_the_limits_after_the_stop() {
+        let (grace, begun) = (Duration::from_secs(20), CancellationToken::new());
+        let handler_begun = begun.clone();
+        let routes = Routes::new().get_async("/", move |_| {
+            let begun = handler_begun.clone();
+            async move {
+                begun.cancel();
+                tokio::time::sleep(Duration::from_secs(19)).await;
+                Reply::new(Full::new("done".into()))
+            }
+        });
+        let server = Server::bind(&Address::loopback(0)).await.unwrap();
+        let server = server.limits(Limits::WEBHOOKS.with_grace(grace));
+        let (address, stop) = (server.local_addr().unwrap(), CancellationToken::new());
+        let served = tokio::spawn(server.run(routes, stop.clone()));
+        let answer = tokio::spawn(async move { get(address, "/").await });
+        begun.cancelled().await;
+        stop.cancel();
+        served.await.unwrap();
+        assert!(answer.await.unwrap().ends_with("done"));
     }
 
     #[tokio::test]

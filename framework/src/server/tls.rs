@@ -38,30 +38,34 @@ enum Source {
     #[cfg(feature = "self-signed")]
     SelfSigned(Vec<String>),
     /// The program replaces the certificate itself.
-    #[cfg(feature = "self-signed")]
     Program,
 }
 
+/// A certificate with its chain and its key, ready to be served.
+pub(crate) type ServedCertificate = CertifiedKey;
+
 /// Replaces the certificate of a [`Tls::replaceable`].
-#[cfg(feature = "self-signed")]
 #[derive(Clone)]
 pub(crate) struct CertificateHandle(Arc<CurrentCertificate>);
 
-#[cfg(feature = "self-signed")]
 impl CertificateHandle {
-    /// Uses another certificate from the next handshake on. Both are PEM.
-    ///
-    /// # Errors
-    /// As [`Tls::replaceable`].
-    pub(crate) fn replace(&self, certificate: &[u8], key: &[u8]) -> Result<(), TlsError> {
-        self.0.0.store(Arc::new(parse_own(certificate, key)?));
-        Ok(())
+    /// Uses another certificate from the next handshake on.
+    pub(crate) fn set(&self, certificate: ServedCertificate) {
+        self.0.0.store(Arc::new(certificate));
+    }
+
+    #[cfg(all(test, feature = "self-signed"))]
+    pub(crate) fn current(&self) -> Arc<ServedCertificate> {
+        self.0.0.load_full()
     }
 }
 
-/// Parses a pair that the program made.
+/// Parses a pair that the program made. Both are PEM, the certificate followed by its intermediate certificates.
+///
+/// # Errors
+/// [`TlsError::Content`] if one is not valid PEM, [`TlsError::Pair`] if the two do not fit.
 #[cfg(feature = "self-signed")]
-fn parse_own(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
+pub(crate) fn parse_own(certificate: &[u8], key: &[u8]) -> Result<ServedCertificate, TlsError> {
     let pems = PemPair::new(certificate.to_vec(), key.to_vec().into());
     let places = CertificateFiles {
         certificate: "the certificate of the program".into(),
@@ -136,17 +140,14 @@ impl Tls {
         Self::new(self_signed::make(&names)?, Source::SelfSigned(names))
     }
 
-    /// Uses a certificate that the program replaces itself. It is PEM, followed by its intermediate certificates; so is its key.
+    /// Uses a certificate that the program replaces itself.
     ///
     /// # Errors
-    /// [`TlsError::Content`] if one is not valid PEM, [`TlsError::Pair`] if the two do not fit, [`TlsError::Setup`] if TLS cannot
-    /// be set up.
-    #[cfg(feature = "self-signed")]
+    /// [`TlsError::Setup`] if TLS cannot be set up.
     pub(crate) fn replaceable(
-        certificate: &[u8],
-        key: &[u8],
+        certificate: ServedCertificate,
     ) -> Result<(Self, CertificateHandle), TlsError> {
-        let tls = Self::new(parse_own(certificate, key)?, Source::Program)?;
+        let tls = Self::new(certificate, Source::Program)?;
         let handle = CertificateHandle(tls.current.clone());
         Ok((tls, handle))
     }
@@ -200,7 +201,6 @@ impl Source {
             #[cfg(feature = "self-signed")]
             Self::SelfSigned(_) => self_signed::VALID / 2,
             // It never has a new one by itself.
-            #[cfg(feature = "self-signed")]
             Self::Program => Duration::MAX,
         }
     }
@@ -213,7 +213,6 @@ impl Source {
             Self::SelfSigned(names) => self_signed::make(names)
                 .inspect_err(|error| tracing::error!(%error, "renewing the self-signed certificate failed: the old one stays in use"))
                 .ok(),
-            #[cfg(feature = "self-signed")]
             Self::Program => None,
         }
     }
@@ -256,7 +255,6 @@ impl fmt::Display for Source {
             Self::Files(watched) => watched.files.certificate.display().fmt(f),
             #[cfg(feature = "self-signed")]
             Self::SelfSigned(names) => write!(f, "self-signed for {}", names.join(", ")),
-            #[cfg(feature = "self-signed")]
             Self::Program => f.write_str("made by the program"),
         }
     }

@@ -10,7 +10,8 @@ use super::{Denied, Operation, ReadCaches, review::ReviewRequest};
 use crate::{
     cache::Lister,
     client::decode_plain,
-    resource::{Object, ObjectKey, Resource, Scope},
+    controller::RuntimeKind,
+    resource::{ApiResource, Object, ObjectKey, Resource, Scope},
 };
 
 /// The request that is admitted: who asks for what.
@@ -134,14 +135,43 @@ impl Admission {
     /// returns it.
     pub async fn get<C: Resource>(&self, name: &str) -> Result<Option<Arc<C>>, Denied> {
         let namespace = self.namespace().filter(|_| C::Scope::NAMESPACED);
-        let found = self
-            .lister::<C>()
-            .await?
-            .get(&ObjectKey::new(namespace, name));
-        found.map_err(|object| {
-            let message = format!("the webhook cannot decide: {object}");
-            Denied::with(500, "InternalError", message)
-        })
+        found(&self.lister::<C>().await?, namespace, name)
+    }
+
+    /// As [`get`](Self::get), for a kind that is known only at run time.
+    ///
+    /// ```
+    /// use pilothouse::{prelude::*, resource::{ApiResource, DynamicObject}, webhook::{Admission, Change, Denied, Reads, Validate, Warnings}};
+    ///
+    /// /// Refuses objects of one kind without an object of the same name of another kind.
+    /// struct Backed { by: ApiResource }
+    ///
+    /// impl Validate for Backed {
+    ///     type Resource = DynamicObject;
+    ///
+    ///     fn reads(&self, reads: Reads) -> Reads {
+    ///         reads.dynamic::<DynamicObject>(self.by.clone())
+    ///     }
+    ///
+    ///     async fn validate(&self, _: &Change<DynamicObject>, cx: &Admission) -> Result<Warnings, Denied> {
+    ///         let name = cx.name().unwrap_or_default();
+    ///         match cx.dynamic_get::<DynamicObject>(&self.by, name).await? {
+    ///             Some(_) => Ok(Warnings::none()),
+    ///             None => Err(Denied::new(format!("there is no {} of this name", self.by.kind))),
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn dynamic_get<C: RuntimeKind>(
+        &self,
+        resource: &ApiResource,
+        name: &str,
+    ) -> Result<Option<Arc<C>>, Denied> {
+        let namespace = self.namespace().filter(|_| resource.namespaced);
+        found(&self.dynamic_lister::<C>(resource).await?, namespace, name)
     }
 
     /// The cache of a kind, to search it by name, namespace, owner or labels. It waits until the cache has synced.
@@ -149,7 +179,22 @@ impl Admission {
     /// # Errors
     /// A denial if the webhook does not declare the kind in its function `reads`. `?` returns it.
     pub async fn lister<C: Resource>(&self) -> Result<Lister<C>, Denied> {
-        self.caches.lister().await
+        let declaration = |kind: &ApiResource| format!("reads.kind::<{}>()", kind.kind);
+        self.caches
+            .lister(ApiResource::of::<C>(), declaration)
+            .await
+    }
+
+    /// As [`lister`](Self::lister), for a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`lister`](Self::lister).
+    pub async fn dynamic_lister<C: RuntimeKind>(
+        &self,
+        resource: &ApiResource,
+    ) -> Result<Lister<C>, Denied> {
+        let declaration = |_: &ApiResource| "reads.dynamic(..)".to_owned();
+        self.caches.lister(resource.clone(), declaration).await
     }
 
     /// When the answer is due. The framework denies the request then.
@@ -180,6 +225,20 @@ impl fmt::Debug for Admission {
             .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
+}
+
+/// An object of a cache.
+fn found<C: Object>(
+    lister: &Lister<C>,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Option<Arc<C>>, Denied> {
+    lister
+        .get(&ObjectKey::new(namespace, name))
+        .map_err(|object| {
+            let message = format!("the webhook cannot decide: {object}");
+            Denied::with(500, "InternalError", message)
+        })
 }
 
 fn some(text: &str) -> Option<&str> {

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use k8s_openapi::{
     ByteString,
     api::admissionregistration::v1::{
@@ -8,7 +10,7 @@ use k8s_openapi::{
 };
 
 use super::Webhook;
-use crate::resource::{Access, AccessRule, ObjectMeta};
+use crate::resource::{Access, AccessRule, ApiResource, ObjectMeta};
 
 /// The label with the name of a namespace.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -77,10 +79,12 @@ pub(crate) struct Configurations {
 }
 
 impl Configurations {
-    /// The configurations of the operator `operator`, whose pods are in `namespace`.
+    /// The configurations of the operator `operator`, whose pods are in `namespace`, and which works in `namespaces`. An empty set
+    /// means all.
     pub(crate) fn new(
         operator: &str,
         namespace: &str,
+        namespaces: &BTreeSet<String>,
         webhooks: &[Webhook],
         target: &Target,
         ca_bundle: Option<&[u8]>,
@@ -91,7 +95,11 @@ impl Configurations {
         };
         let entries = webhooks.iter().map(|webhook| {
             let client_config = target.client_config(webhook.path(), ca_bundle);
-            (webhook, client_config, webhook.namespaces(namespace))
+            (
+                webhook,
+                client_config,
+                webhook.namespaces(namespace, namespaces),
+            )
         });
         let (mutating, validating): (Vec<_>, Vec<_>) =
             entries.partition(|(webhook, ..)| webhook.mutates);
@@ -185,21 +193,43 @@ impl Webhook {
         }
     }
 
-    /// The namespaces of the webhook. Without the default, a webhook for Pods would have to admit the Pods of its own operator
-    /// and those of the cluster before it runs.
-    fn namespaces(&self, own: &str) -> Option<LabelSelector> {
-        if self.rules.namespaces.is_some() || self.is_own_kind || !self.resource.namespaced {
+    /// The namespaces of the webhook.
+    ///
+    /// Without the default, a webhook for Pods would have to admit the Pods of its own operator and those of the cluster before it
+    /// runs. An operator that is limited to namespaces gets no request from another one.
+    fn namespaces(&self, own: &str, all: &BTreeSet<String>) -> Option<LabelSelector> {
+        let requirement = |operator: &str, values: Vec<String>| LabelSelectorRequirement {
+            key: NAMESPACE_NAME.into(),
+            operator: operator.into(),
+            values: Some(values),
+        };
+        let is_default = self.rules.namespaces.is_none();
+        let others = (is_default && !self.is_own_kind && self.resource.namespaced)
+            .then(|| requirement("NotIn", vec!["kube-system".into(), own.to_owned()]));
+        let limited = (!all.is_empty() && self.is_in_namespaces())
+            .then(|| requirement("In", all.iter().cloned().collect()));
+        let added: Vec<_> = others.into_iter().chain(limited).collect();
+        if added.is_empty() {
             return self.rules.namespaces.clone();
         }
-        let others = LabelSelectorRequirement {
-            key: NAMESPACE_NAME.into(),
-            operator: "NotIn".into(),
-            values: Some(vec!["kube-system".into(), own.to_owned()]),
-        };
-        Some(LabelSelector {
-            match_expressions: Some(vec![others]),
-            match_labels: None,
-        })
+        let mut selector = self.rules.namespaces.clone().unwrap_or_default();
+        let requirements = selector.match_expressions.get_or_insert_default();
+        requirements.extend(added);
+        Some(selector)
+    }
+
+    /// Whether an API server applies the selector of namespaces to the kind. A Namespace counts as an object in itself; no other
+    /// cluster-scoped object is in a namespace, so an operator that has a webhook for one gets all requests.
+    fn is_in_namespaces(&self) -> bool {
+        let ApiResource { group, kind, .. } = &self.resource;
+        self.resource.namespaced || (group.is_empty() && &**kind == "Namespace")
+    }
+
+    /// Whether the webhook gets no request at all, because its operator is limited to namespaces that the default leaves out.
+    pub(crate) fn is_never_called(&self, own: &str, all: &BTreeSet<String>) -> bool {
+        let left_out = |name: &String| name == "kube-system" || name == own;
+        let is_default = self.rules.namespaces.is_none() && !self.is_own_kind;
+        is_default && self.resource.namespaced && !all.is_empty() && all.iter().all(left_out)
     }
 
     fn failure_policy(&self) -> String {

@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    core::v1::{Namespace, Pod},
+    core::v1::{Namespace, Node, Pod},
 };
 use serde_json::json;
 
@@ -54,7 +56,14 @@ fn rules_become_configurations() {
         Webhook::mutating(ApiResource::of::<Pod>(), Again),
     ];
     let target = Target::service_of("site", "ops");
-    let all = Configurations::new("site", "ops", &webhooks, &target, Some(b"pem"));
+    let all = Configurations::new(
+        "site",
+        "ops",
+        &BTreeSet::new(),
+        &webhooks,
+        &target,
+        Some(b"pem"),
+    );
     let client = |path: &str| {
         let service =
             json!({"namespace": "ops", "name": "site-webhook", "path": path, "port": 443});
@@ -104,7 +113,7 @@ fn rules_become_configurations() {
 fn a_url_takes_the_place_of_the_service() {
     let webhooks = [Webhook::mutating(ApiResource::of::<Pod>(), Again)];
     let target = Target::Url("https://[::1]:9443".into());
-    let all = Configurations::new("site", "ops", &webhooks, &target, None);
+    let all = Configurations::new("site", "ops", &BTreeSet::new(), &webhooks, &target, None);
     assert_eq!(all.validating, None);
     let client = &json!(all.mutating)["webhooks"][0]["clientConfig"];
     assert_eq!(*client, json!({"url": "https://[::1]:9443/mutate--v1-pod"}));
@@ -124,4 +133,54 @@ fn a_group_is_a_part_of_path_and_name() {
     let webhook = Webhook::mutating(ApiResource::of::<Deployment>(), Any);
     assert_eq!(webhook.path(), "/mutate-apps-v1-deployment");
     assert_eq!(webhook.name(), "mutate.deployments.apps");
+}
+
+#[test]
+fn an_operator_that_is_limited_to_namespaces_gets_no_request_from_others() {
+    struct Chosen;
+    impl Mutate for Chosen {
+        type Resource = Deployment;
+        fn rules(&self, rules: Rules) -> Rules {
+            rules.in_namespaces(Labels::from_iter([("team", "web")]).selector())
+        }
+        async fn mutate(&self, _: &mut Deployment, _: &Admission) -> Result<Warnings, Denied> {
+            Ok(Warnings::none())
+        }
+    }
+    struct Nodes;
+    impl Mutate for Nodes {
+        type Resource = Node;
+        async fn mutate(&self, _: &mut Node, _: &Admission) -> Result<Warnings, Denied> {
+            Ok(Warnings::none())
+        }
+    }
+    let webhooks = [
+        Webhook::mutating(ApiResource::of::<Pod>(), Again),
+        Webhook::mutating(ApiResource::of::<Deployment>(), Chosen),
+        Webhook::mutating(ApiResource::of::<Node>(), Nodes),
+        Webhook::validating(ApiResource::of::<Namespace>(), Strict),
+    ];
+    let target = Target::service_of("site", "ops");
+    let namespaces = ["a", "b"].map(String::from).into();
+    let all = Configurations::new("site", "ops", &namespaces, &webhooks, &target, None);
+    let label = "kubernetes.io/metadata.name";
+    let limited = json!({"key": label, "operator": "In", "values": ["a", "b"]});
+    let others = json!({"key": label, "operator": "NotIn", "values": ["kube-system", "ops"]});
+    let mutating = json!(all.mutating);
+    let selector = |number: usize| &mutating["webhooks"][number]["namespaceSelector"];
+    assert_eq!(*selector(0), json!({"matchExpressions": [others, limited]}));
+    assert_eq!(
+        *selector(1),
+        json!({"matchLabels": {"team": "web"}, "matchExpressions": [limited]})
+    );
+    // The object is in no namespace. A Namespace has its own name as a label.
+    assert_eq!(*selector(2), json!(null));
+    let of_namespaces = &json!(all.validating)["webhooks"][0]["namespaceSelector"];
+    assert_eq!(*of_namespaces, json!({"matchExpressions": [limited]}));
+
+    // By default the operator's own namespace is left out, so nothing remains.
+    let own = ["ops".to_owned()].into();
+    let never = webhooks.iter().map(|one| one.is_never_called("ops", &own));
+    assert_eq!(never.collect::<Vec<_>>(), [true, false, false, false]);
+    assert!(!webhooks[0].is_never_called("ops", &namespaces));
 }

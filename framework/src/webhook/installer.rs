@@ -1,12 +1,13 @@
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use serde_json::{Value, json};
 
 use super::{
     Webhook,
+    bundle::Bundle,
     configuration::{Configurations, Target},
 };
 use crate::{
@@ -16,30 +17,15 @@ use crate::{
 
 /// Writes the configurations of an operator's webhooks into the cluster.
 pub(super) struct Installer {
-    client: Client,
-    operator: String,
-    namespace: String,
-    webhooks: Vec<Webhook>,
-    target: Target,
+    pub(super) client: Client,
+    pub(super) operator: String,
+    pub(super) namespace: String,
+    pub(super) namespaces: BTreeSet<String>,
+    pub(super) webhooks: Vec<Webhook>,
+    pub(super) target: Target,
 }
 
 impl Installer {
-    pub(super) fn new(
-        client: Client,
-        operator: String,
-        namespace: String,
-        webhooks: Vec<Webhook>,
-        target: Target,
-    ) -> Self {
-        Self {
-            client,
-            operator,
-            namespace,
-            webhooks,
-            target,
-        }
-    }
-
     /// Applies the configurations if they differ from those of this replica in where they lead or in what verifies it, or in
     /// anything if `is_start`. So two versions of an operator that run at once do not undo each other's rules again and again.
     pub(super) async fn install(
@@ -50,6 +36,7 @@ impl Installer {
         let all = Configurations::new(
             &self.operator,
             &self.namespace,
+            &self.namespaces,
             &self.webhooks,
             &self.target,
             ca_bundle,
@@ -63,6 +50,34 @@ impl Installer {
             self.apply(&api, &mutating, is_start).await?;
         }
         Ok(())
+    }
+
+    /// The authorities that the configurations in the cluster have.
+    pub(super) async fn published(&self) -> Result<Bundle, client::Error> {
+        let all = Configurations::new(
+            &self.operator,
+            &self.namespace,
+            &self.namespaces,
+            &self.webhooks,
+            &self.target,
+            None,
+        );
+        let mut bundle = Bundle::default();
+        if all.validating.is_some() {
+            let api = Api::<ValidatingWebhookConfiguration>::all(&self.client);
+            let found = api.get_opt(&self.operator).await?;
+            let webhooks = found.into_iter().flat_map(|found| found.webhooks);
+            let clients = webhooks.flatten().map(|one| one.client_config);
+            bundle = clients.fold(bundle, |bundle, client| bundle.and(authorities(client)));
+        }
+        if all.mutating.is_some() {
+            let api = Api::<MutatingWebhookConfiguration>::all(&self.client);
+            let found = api.get_opt(&self.operator).await?;
+            let webhooks = found.into_iter().flat_map(|found| found.webhooks);
+            let clients = webhooks.flatten().map(|one| one.client_config);
+            bundle = clients.fold(bundle, |bundle, client| bundle.and(authorities(client)));
+        }
+        Ok(bundle)
     }
 
     async fn apply<K: Resource>(
@@ -85,6 +100,12 @@ impl Installer {
             .await?;
         Ok(())
     }
+}
+
+/// The authorities of a webhook. What is not valid PEM is nothing that a replica needs.
+fn authorities(client: WebhookClientConfig) -> Bundle {
+    let bundle = client.ca_bundle.and_then(|pem| Bundle::parse(&pem.0));
+    bundle.unwrap_or_default()
 }
 
 /// The one field manager of the configurations that all replicas write.

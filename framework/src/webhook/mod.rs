@@ -50,11 +50,13 @@
 //! are the caches of the controllers. A call waits until its cache has synced, at most until the timeout of the webhook.
 //!
 //! # Guarantees
-//! * No call is lost while certificates are replaced or a replica stops in order. A replica that stops goes on answering for at least
-//!   5 s after it is not ready, and then asks for no further calls on its connections. Only a process that is killed loses the calls that it
-//!   was answering.
+//! * No call is lost while certificates are replaced or a replica stops in order. A replica that stops goes on answering while the work of
+//!   the operator runs, and for at least 5 s after it is not ready. Each call that has come by then gets the time of its timeout. Only a
+//!   process that is killed loses the calls that it was answering.
 //! * A patch is the difference between the object before and after [`Mutate::mutate`]. Fields that the Rust type does not know
-//!   stay as they are, also in the items of lists: items are the same if they are equal or have the same `name`.
+//!   stay as they are, also in the items of lists that are removed, added or moved: items are the same if they are equal or have the same
+//!   `name`.
+//! * An operator that is limited to namespaces gets only requests from these.
 //! * A panic, and a call that takes longer than the API server waits, denies the request with a message that says so, or
 //!   lets it pass if [failures are ignored](Rules::ignore_failures). Other requests go on.
 //! * An object that does not fit the Rust type is denied with the path of the field. Its values are never logged.
@@ -77,9 +79,12 @@
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |
 //! | `configuration.rs`, `installer.rs` | the webhook configurations, and how they are written into the cluster |
 //! | `certificates/` | the certificates that replicas make and share |
+//! | `files.rs`, `bundle.rs` | certificates in files, and how their authorities change |
+//! | `keeping.rs` | keeps certificate and configurations current |
 //! | `server.rs` | the HTTPS server, and what has to be ready before it serves |
 
 mod admission;
+mod bundle;
 #[cfg(feature = "self-signed")]
 mod certificates;
 mod change;
@@ -87,7 +92,15 @@ mod configuration;
 #[cfg(test)]
 mod configuration_test;
 mod denied;
+mod files;
 mod installer;
+#[cfg(test)]
+mod installer_test;
+mod keeping;
+#[cfg(all(test, feature = "self-signed"))]
+mod keeping_test;
+#[cfg(test)]
+mod limits_test;
 mod mutate;
 #[cfg(feature = "dev")]
 mod offline;
@@ -116,6 +129,7 @@ pub(crate) use reads::ReadCaches;
 pub use reads::Reads;
 use routes::routes;
 pub use rules::Rules;
+use server::WebhookError;
 pub(crate) use server::{WebhookOptions, WebhookServer};
 pub use validate::Validate;
 pub use warnings::Warnings;

@@ -20,6 +20,7 @@ use crate::resource::dns;
 /// | side effects | `None`, or `NoneOnDryRun` with [`acts_outside`](Self::acts_outside) |
 /// | match policy | `Equivalent`: requests in another version of the kind are converted, and come, too |
 /// | [reinvocation](Self::reinvoke) | `Never`, for a mutation |
+/// | [needs code](Self::needs_code) | unknown: `manifests` says what could do without the webhook, if it reads no caches |
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,6 +47,7 @@ pub struct Rules {
     pub(super) timeout: Duration,
     pub(super) acts_outside: bool,
     pub(super) reinvokes: bool,
+    pub(super) needs_code: bool,
 }
 
 /// The timeouts that an API server accepts.
@@ -64,6 +66,7 @@ impl Rules {
             timeout: Duration::from_secs(10),
             acts_outside: false,
             reinvokes: false,
+            needs_code: false,
         }
     }
 
@@ -135,6 +138,12 @@ impl Rules {
     /// Calls a mutation again if a later webhook changes the object. Then it sees its own result.
     pub fn reinvoke(mut self) -> Self {
         self.reinvokes = true;
+        self
+    }
+
+    /// Declares that no rule of CEL can decide what the webhook decides, so that the command `manifests` does not propose one.
+    pub fn needs_code(mut self) -> Self {
+        self.needs_code = true;
         self
     }
 

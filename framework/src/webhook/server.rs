@@ -1,24 +1,26 @@
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "self-signed")]
-use super::certificates::{KeepError, Keeper, Stored};
-use super::{ReadCaches, Webhook, configuration::Target, installer::Installer, routes};
-#[cfg(feature = "self-signed")]
-use crate::server::CertificateHandle;
+use super::certificates::{KeepError, Keeper};
+use super::{
+    Configurations, ReadCaches, Target, Webhook,
+    files::Folder,
+    installer::Installer,
+    keeping::{Keeping, Source},
+    routes,
+};
 use crate::{
     backoff::{Growth, Jitter},
     client::{self, Client},
     health::Health,
     metrics::Metrics,
     resource::Access,
-    server::{Address, Limits, Routes, Server, Tls, TlsError},
+    server::{Address, Limits, Routes, Server, TlsError},
 };
 
-/// The pause between two looks at the files.
-const FILE_CHECK_PERIOD: Duration = Duration::from_secs(10);
 /// The pauses after a failure.
 const RETRIES: Growth =
     Growth::doubling(Duration::from_secs(1), Duration::from_secs(60)).jitter(0.2);
@@ -29,6 +31,8 @@ pub(crate) struct WebhookOptions {
     pub(crate) operator: String,
     /// The namespace of the operator's pods.
     pub(crate) namespace: String,
+    /// The namespaces in which the operator works. An empty set means all.
+    pub(crate) namespaces: BTreeSet<String>,
     pub(crate) webhooks: Vec<Webhook>,
     pub(crate) address: Address,
     /// A folder with `tls.crt`, `tls.key` and perhaps `ca.crt`. Without it the replicas make certificates themselves.
@@ -47,12 +51,19 @@ impl WebhookOptions {
         format!("{operator}-webhook-certificates")
     }
 
+    /// The longest time that a call may take.
+    pub(crate) fn longest_call(&self) -> Duration {
+        let times = self.webhooks.iter().map(Webhook::longest_call);
+        times.max().unwrap_or_default()
+    }
+
     /// The access that serving needs.
     pub(crate) fn access(&self) -> Access {
         let target = Target::service_of(&self.operator, &self.namespace);
         let (operator, namespace) = (&self.operator, &self.namespace);
-        let all =
-            super::Configurations::new(operator, namespace, &self.webhooks, &target, None).access();
+        let (namespaces, webhooks) = (&self.namespaces, &self.webhooks);
+        let all = Configurations::new(operator, namespace, namespaces, webhooks, &target, None);
+        let all = all.access();
         let reads = self.webhooks.iter().map(|webhook| webhook.reads.access());
         let all = reads.fold(all, Access::and);
         #[cfg(feature = "self-signed")]
@@ -75,6 +86,11 @@ pub(crate) enum WebhookError {
     Keep(#[from] KeepError),
     #[error("cannot read {}: {source}", .path.display())]
     Bundle { path: PathBuf, source: io::Error },
+    #[error(
+        "{} holds no certificate of an authority: it has to be PEM that begins with `-----BEGIN CERTIFICATE-----`",
+        .path.display()
+    )]
+    NoAuthority { path: PathBuf },
     #[error(
         "this binary cannot make certificates for webhooks: build it with the feature `self-signed` of pilothouse, or give a \
          folder with certificates (--webhook-certificate-dir)"
@@ -107,19 +123,6 @@ pub(crate) struct WebhookServer {
     check_period: Duration,
 }
 
-enum Source {
-    Files(PathBuf),
-    #[cfg(feature = "self-signed")]
-    Own(Box<Keeper>),
-}
-
-/// The certificate in use, after a successful start.
-struct InUse {
-    bundle: Option<Vec<u8>>,
-    #[cfg(feature = "self-signed")]
-    own: Option<(Stored, CertificateHandle)>,
-}
-
 impl WebhookServer {
     /// Binds the address. From then on the kernel accepts connections; they wait for [`run`](PreparedServer::run). After
     /// `stopping`, each answer asks the API server to use another connection for the next request.
@@ -133,7 +136,8 @@ impl WebhookServer {
         stopping: CancellationToken,
     ) -> Result<Result<Self, WebhookError>, io::Error> {
         let server = Server::bind(&options.address).await?;
-        let server = server.limits(Limits::WEBHOOKS);
+        let limits = Limits::WEBHOOKS.with_grace(options.longest_call());
+        let server = server.limits(limits);
         let port = server.local_addr()?.port();
         let target = match options.url {
             // The port was chosen just now.
@@ -144,7 +148,7 @@ impl WebhookServer {
             None => Target::service_of(&options.operator, &options.namespace),
         };
         let certificates = match options.certificates {
-            Some(folder) => Source::Files(folder),
+            Some(folder) => Source::Files(Folder::new(&folder, metrics)),
             #[cfg(feature = "self-signed")]
             None => Source::Own(Box::new(Keeper::new(
                 client,
@@ -159,13 +163,14 @@ impl WebhookServer {
         Ok(Ok(Self {
             server,
             routes: routes(&options.webhooks, metrics, &options.caches, stopping),
-            installer: Installer::new(
-                client.clone(),
-                options.operator,
-                options.namespace,
-                options.webhooks,
+            installer: Installer {
+                client: client.clone(),
+                operator: options.operator,
+                namespace: options.namespace,
+                namespaces: options.namespaces,
+                webhooks: options.webhooks,
                 target,
-            ),
+            },
             certificates,
             health: WebhookHealth(Arc::new(Mutex::new(Err(waiting)))),
             check_period: options.check_period,
@@ -182,10 +187,10 @@ impl WebhookServer {
     }
 
     /// Makes the certificate and the configurations ready, again and again until it succeeds.
-    pub(crate) async fn prepare(self, metrics: &Metrics) -> PreparedServer {
+    pub(crate) async fn prepare(self) -> PreparedServer {
         let mut failures = Failures::new(self.health);
-        let (tls, in_use) = loop {
-            match start(&self.certificates, &self.installer, metrics).await {
+        let (tls, keeping) = loop {
+            match Keeping::start(&self.certificates, &self.installer, self.check_period).await {
                 Ok(started) => break started,
                 Err(error) => failures.pause(&error).await,
             }
@@ -194,48 +199,12 @@ impl WebhookServer {
         PreparedServer {
             server: self.server.tls(tls),
             routes: self.routes,
-            keeping: Keeping {
-                installer: self.installer,
-                certificates: self.certificates,
-                in_use,
-                failures,
-                check_period: self.check_period,
-            },
+            keeping,
+            installer: self.installer,
+            certificates: self.certificates,
+            failures,
         }
     }
-}
-
-/// The first certificate, and the configurations with its bundle.
-async fn start(
-    certificates: &Source,
-    installer: &Installer,
-    metrics: &Metrics,
-) -> Result<(Tls, InUse), WebhookError> {
-    let (tls, in_use) = match certificates {
-        Source::Files(folder) => {
-            let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
-            let tls = Tls::from_files(certificate, key, metrics).await?;
-            let in_use = InUse {
-                bundle: read_bundle(folder).await?,
-                #[cfg(feature = "self-signed")]
-                own: None,
-            };
-            (tls, in_use)
-        }
-        #[cfg(feature = "self-signed")]
-        Source::Own(keeper) => {
-            let stored = keeper.current().await?;
-            let (certificate, key) = stored.pair().unwrap_or_default();
-            let (tls, handle) = Tls::replaceable(certificate.as_bytes(), key.as_bytes())?;
-            let in_use = InUse {
-                bundle: Some(stored.bundle().into_bytes()),
-                own: Some((stored, handle)),
-            };
-            (tls, in_use)
-        }
-    };
-    installer.install(in_use.bundle.as_deref(), true).await?;
-    Ok((tls, in_use))
 }
 
 /// Webhooks that are ready to be served.
@@ -243,88 +212,32 @@ pub(crate) struct PreparedServer {
     server: Server,
     routes: Routes,
     keeping: Keeping,
+    installer: Installer,
+    certificates: Source,
+    failures: Failures,
 }
 
 impl PreparedServer {
     /// Serves until `stop` is cancelled, and replaces certificates meanwhile.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let kept = self.keeping.run(&stop);
-        tokio::join!(self.server.run(self.routes, stop.clone()), kept);
-    }
-}
-
-/// Keeps the certificate and the configurations current.
-struct Keeping {
-    installer: Installer,
-    certificates: Source,
-    in_use: InUse,
-    failures: Failures,
-    #[cfg_attr(
-        not(feature = "self-signed"),
-        expect(dead_code, reason = "only own certificates are checked so")
-    )]
-    check_period: Duration,
-}
-
-impl Keeping {
-    async fn run(mut self, stop: &CancellationToken) {
-        let period = match &self.certificates {
-            Source::Files(_) => FILE_CHECK_PERIOD,
-            #[cfg(feature = "self-signed")]
-            Source::Own(_) => self.check_period,
-        };
+        let Self {
+            mut keeping,
+            mut failures,
+            ..
+        } = self;
         // Losing a check loses nothing: the next start does it again.
         let checks = async {
             loop {
-                tokio::time::sleep(period).await;
-                while let Err(error) = self.check().await {
-                    self.failures.pause(&error).await;
+                tokio::time::sleep(self.certificates.period(keeping.check_period)).await;
+                while let Err(error) = keeping.check(&self.certificates, &self.installer).await {
+                    failures.pause(&error).await;
                 }
-                self.failures.ended();
+                failures.ended();
             }
         };
-        let _: Option<()> = stop.run_until_cancelled(checks).await;
-    }
-
-    async fn check(&mut self) -> Result<(), WebhookError> {
-        match &self.certificates {
-            // The server reads the other files itself.
-            Source::Files(folder) => {
-                let bundle = read_bundle(folder).await?;
-                if bundle != self.in_use.bundle {
-                    self.installer.install(bundle.as_deref(), false).await?;
-                    self.in_use.bundle = bundle;
-                }
-            }
-            #[cfg(feature = "self-signed")]
-            Source::Own(keeper) => {
-                let stored = keeper.current().await?;
-                // The bundle first: it verifies the old and the new certificate.
-                let bundle = stored.bundle().into_bytes();
-                self.installer.install(Some(&bundle), false).await?;
-                self.in_use.bundle = Some(bundle);
-                if let Some((used, handle)) = &mut self.in_use.own
-                    && stored.pair() != used.pair()
-                {
-                    let (certificate, key) = stored.pair().unwrap_or_default();
-                    handle.replace(certificate.as_bytes(), key.as_bytes())?;
-                    tracing::info!("the webhooks have a new certificate");
-                    *used = stored;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The authorities in `ca.crt`. `None` without the file: then somebody else writes them into the configurations, or the API server
-/// knows the authority anyway.
-async fn read_bundle(folder: &std::path::Path) -> Result<Option<Vec<u8>>, WebhookError> {
-    let path = folder.join("ca.crt");
-    match tokio::fs::read(&path).await {
-        Ok(bundle) => Ok(Some(bundle)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(WebhookError::Bundle { path, source }),
+        let kept = stop.run_until_cancelled(checks);
+        let served = self.server.run(self.routes, stop.clone());
+        let ((), _): ((), Option<()>) = tokio::join!(served, kept);
     }
 }
 

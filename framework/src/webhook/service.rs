@@ -230,7 +230,7 @@ fn given_timeout(uri: &Uri) -> Option<Duration> {
 }
 
 /// The time after which the webhook answers by itself, so that the API server still gets the answer.
-fn time_to_answer(limit: Duration) -> Duration {
+pub(super) fn time_to_answer(limit: Duration) -> Duration {
     const LEAST: Duration = Duration::from_millis(20);
     const MOST: Duration = Duration::from_millis(500);
     let margin = (limit / 10).clamp(LEAST, MOST);

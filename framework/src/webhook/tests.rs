@@ -24,13 +24,13 @@ use crate::{
 };
 
 /// A webhook and its metrics.
-struct World {
+pub(super) struct World {
     service: WebhookService,
     metrics: Metrics,
 }
 
 impl World {
-    fn of(webhook: Webhook) -> Self {
+    pub(super) fn of(webhook: Webhook) -> Self {
         webhook.check().unwrap();
         let metrics = Metrics::new();
         let service = WebhookService {
@@ -42,7 +42,9 @@ impl World {
         Self { service, metrics }
     }
 
-    fn validating<V: Validate<Resource: crate::resource::Resource>>(validate: V) -> Self {
+    pub(super) fn validating<V: Validate<Resource: crate::resource::Resource>>(
+        validate: V,
+    ) -> Self {
         let resource = ApiResource::of::<V::Resource>();
         Self::of(Webhook::validating(resource, validate))
     }
@@ -52,20 +54,19 @@ impl World {
         Self::of(Webhook::mutating(resource, mutate))
     }
 
-    async fn post(&self, body: impl Into<Vec<u8>>) -> (u16, Value) {
+    pub(super) async fn post(&self, body: impl Into<Vec<u8>>) -> (u16, Value) {
         let path = format!("{}?timeout=10s", self.service.webhook.path());
         let request = Request::post(path).header("content-type", "application/json");
         self.send(request.body(body.into().into()).unwrap()).await
     }
 
-    async fn send(&self, request: Request<Body>) -> (u16, Value) {
+    pub(super) async fn send(&self, request: Request<Body>) -> (u16, Value) {
         read(self.service.answer(request).await).await
     }
 
     /// The `response` of the review.
     async fn review(&self, request: &Value) -> Value {
-        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
-        let (code, mut body) = self.post(review.to_string()).await;
+        let (code, mut body) = self.post(review(request)).await;
         assert_eq!(code, 200, "{body}");
         assert_eq!(body["kind"], "AdmissionReview");
         assert_eq!(body["response"]["uid"], request["uid"]);
@@ -85,8 +86,15 @@ async fn read(response: Response<Body>) -> (u16, Value) {
     (code, serde_json::from_slice(&body).unwrap())
 }
 
+/// The body with a request.
+pub(super) fn review(request: &Value) -> String {
+    let review =
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+    review.to_string()
+}
+
 /// A request about a ConfigMap.
-fn request(operation: &str, old: Value, new: Value) -> Value {
+pub(super) fn request(operation: &str, old: Value, new: Value) -> Value {
     json!({
         "uid": "u-1", "operation": operation, "name": "page", "namespace": "default", "dryRun": true,
         "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
@@ -96,7 +104,7 @@ fn request(operation: &str, old: Value, new: Value) -> Value {
     })
 }
 
-fn page(data: Value) -> Value {
+pub(super) fn page(data: Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page", "namespace": "default"}, "data": data,
     })

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::Value;
@@ -11,11 +11,15 @@ use super::{
     patch,
     refused::Refused,
     review::{Allowed, Decision, ReviewRequest},
+    service::time_to_answer,
 };
 use crate::{
     controller::Reconcilable,
     resource::{ApiResource, StatusDetails},
 };
+
+/// The time for an answer to reach the API server.
+const LAST_BYTES: Duration = Duration::from_millis(500);
 
 type Decide =
     Arc<dyn Fn(ReviewRequest, Instant, ReadCaches) -> BoxFuture<'static, Decision> + Send + Sync>;
@@ -139,6 +143,35 @@ impl Webhook {
     /// The problem, and what to do.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.rules.check(self.mutates)
+    }
+
+    /// What could do without the webhook. `None` if it declares something that a rule of CEL cannot have: caches, effects outside of the
+    /// request, connections, or that it needs code.
+    pub(crate) fn alternative(&self) -> Option<&'static str> {
+        let rules = &self.rules;
+        let is_declared = rules.needs_code
+            || rules.acts_outside
+            || rules.operations.contains(&Operation::Connect)
+            || self.reads.kinds().next().is_some();
+        if is_declared {
+            return None;
+        }
+        let deletes = rules.operations.contains(&Operation::Delete);
+        Some(match (self.mutates, self.is_own_kind) {
+            (true, true) => {
+                "a default in the schema (`#[schema(default = ..)]`), or a MutatingAdmissionPolicy"
+            }
+            (true, false) => "a MutatingAdmissionPolicy",
+            (false, true) if !deletes => {
+                "a rule in the schema (`#[schema(rule(..))]`), or a ValidatingAdmissionPolicy"
+            }
+            (false, _) => "a ValidatingAdmissionPolicy",
+        })
+    }
+
+    /// The longest time from a request to the last byte of its answer.
+    pub(super) fn longest_call(&self) -> Duration {
+        time_to_answer(self.rules.timeout) + LAST_BYTES
     }
 
     /// Checks that the review is for this webhook.

@@ -26,14 +26,18 @@ use pilothouse::{
 };
 use pilothouse_tests::real::RealServer;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::{
+    task::JoinSet,
+    time::{Interval, MissedTickBehavior, interval_at},
+};
 
 use super::{forwarder::Forwarder, replica::Replica};
 
 const NAMESPACE: &str = "load";
-/// The users that write at once, and the pause between two writes of one of them: 200 writes per second.
-const USERS: usize = 20;
-const PAUSE: Duration = Duration::from_millis(100);
+/// The users that write at once, and the time from the begin of a write to that of the same user's next: 200 writes per second. A
+/// write may so take 300 ms without a delay of the next, and after a longer one its user makes up for the time.
+const USERS: usize = 60;
+const PAUSE: Duration = Duration::from_millis(300);
 /// The time in which the API server notices that a connection has ended.
 const REACTION: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -123,7 +127,9 @@ struct User {
 impl User {
     /// Writes in each way that an API server has.
     async fn work(self, pause: Duration) {
-        tokio::time::sleep(pause).await;
+        let mut turns = interval_at(tokio::time::Instant::now() + pause, PAUSE);
+        turns.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let turns = &mut turns;
         let (post, delete) = (PostParams::default(), DeleteParams::default());
         let (patch, apply) = (PatchParams::default(), PatchParams::apply("user").force());
         let merge = |n: u32| Patch::Merge(json!({"data": {"n": n.to_string()}}));
@@ -139,18 +145,28 @@ impl User {
                 return;
             }
             other.data = Some([("n".to_owned(), n.to_string())].into());
-            self.write("dry run", maps.create(&dry_run, &other)).await;
-            self.write("create", maps.create(&post, &map)).await;
-            self.write("merge patch", maps.patch(name, &patch, &merge(n)))
+            self.write(turns, "dry run", maps.create(&dry_run, &other))
                 .await;
-            self.write("apply", maps.patch(name, &apply, &applied))
+            self.write(turns, "create", maps.create(&post, &map)).await;
+            self.write(turns, "merge patch", maps.patch(name, &patch, &merge(n)))
                 .await;
-            self.write("update", maps.replace(name, &post, &map)).await;
-            self.write("delete", maps.delete(name, &delete)).await;
+            self.write(turns, "apply", maps.patch(name, &apply, &applied))
+                .await;
+            self.write(turns, "update", maps.replace(name, &post, &map))
+                .await;
+            self.write(turns, "delete", maps.delete(name, &delete))
+                .await;
         }
     }
 
-    async fn write<T>(&self, what: &str, write: impl Future<Output = Result<T, Error>>) {
+    /// Writes when it is the user's turn.
+    async fn write<T>(
+        &self,
+        turns: &mut Interval,
+        what: &str,
+        write: impl Future<Output = Result<T, Error>>,
+    ) {
+        turns.tick().await;
         let begun = Instant::now();
         self.running.fetch_add(1, Ordering::SeqCst);
         let result = write.await;
@@ -162,7 +178,6 @@ impl User {
             ended,
             problem,
         });
-        tokio::time::sleep(PAUSE.saturating_sub(begun.elapsed())).await;
     }
 }
 
@@ -353,7 +368,6 @@ async fn no_write_fails_while_certificates_replicas_and_the_leader_change() {
         world.ready(2).await;
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let whole = begun.elapsed();
     assert_eq!(load.failures(), [""; 0]);
     // Not even a failure that the client hides, because it tries again.
     let requests = load.metrics.encode();
@@ -371,10 +385,17 @@ async fn no_write_fails_while_certificates_replicas_and_the_leader_change() {
         .iter()
         .filter(|one| one.problem.is_some())
         .partition(|one| one.has("failed calling webhook"));
+    let seconds = begun.elapsed().as_secs_f64();
     let summary = format!(
-        "{} writes in {:.1} s, rotated after {:.1} s; {} of {running} running writes failed with the killed replica: {failed:?}",
+        "{} writes in {:.1} s, {:.0} per second, {} of them within {PAUSE:?}; rotated after {:.1} s; {} of {running} running writes \
+         failed with the killed replica: {failed:?}",
         writes.len(),
-        whole.as_secs_f64() + 3.0,
+        seconds,
+        writes.len() as f64 / seconds,
+        writes
+            .iter()
+            .filter(|one| one.ended - one.begun < PAUSE)
+            .count(),
         rotated.as_secs_f64(),
         failed.len(),
     );
@@ -390,5 +411,6 @@ async fn no_write_fails_while_certificates_replicas_and_the_leader_change() {
             "{summary}"
         );
     }
-    assert!(writes.len() > 300, "{summary}");
+    // A machine that is busy with builds is slower.
+    assert!(writes.len() as f64 > 50.0 * seconds, "{summary}");
 }

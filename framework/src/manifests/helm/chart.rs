@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     checks,
     template::{EACH, Node, RELEASE, Variant, any_of, escaped, none_of},
-    values,
+    values, webhooks,
 };
 use crate::{
     manifests::{
@@ -15,7 +15,7 @@ use crate::{
     resource::to_yaml,
 };
 
-const NAMESPACES: &str = "$.Values.namespaces";
+pub(super) const NAMESPACES: &str = "$.Values.namespaces";
 /// The operator works in the namespace of its pods.
 const WORKS_THERE: &str = "has $.Release.Namespace $.Values.namespaces";
 const SEVERAL: &str = "gt (int $.Values.replicas) 1";
@@ -104,7 +104,15 @@ impl Chart<'_> {
                 .iter()
                 .map(|(condition, object)| (*condition, object))
                 .collect();
-            let mut node = Node::merge(&first, &borrowed);
+            let in_each = borrowed
+                .iter()
+                .find(|(condition, _)| *condition == NAMESPACES);
+            let mut node = match in_each {
+                Some((_, limited)) if is_webhook_configuration(&object) => {
+                    webhooks::configuration(&first, limited)
+                }
+                _ => Node::merge(&first, &borrowed),
+            };
             let name = file_of(&object);
             let text = match name {
                 // The namespace of a release exists before its objects.
@@ -204,6 +212,11 @@ fn all(base: &[Value], variants: &[(String, Vec<Value>)]) -> Vec<Value> {
         }
     }
     all
+}
+
+fn is_webhook_configuration(object: &Value) -> bool {
+    let kind = object["kind"].as_str();
+    kind.is_some_and(|kind| kind.ends_with("WebhookConfiguration"))
 }
 
 fn same(one: &Value, other: &Value) -> bool {

@@ -10,10 +10,12 @@
 //! | `checks.rs` | a template that refuses flags and variables which the objects would not follow |
 //! | `template.rs` | a YAML text with conditions, made from variants of an object |
 //! | `values.rs` | the values of the chart, and their schema |
+//! | `webhooks.rs` | the configurations of webhooks, limited to namespaces |
 
 mod chart;
 mod checks;
 mod template;
 mod values;
+mod webhooks;
 
 pub(crate) use chart::Chart;

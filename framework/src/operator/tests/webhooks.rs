@@ -24,7 +24,7 @@ use crate::{
     client::{Api, Client, DeleteParams},
     manifests::Installation,
     operator::{Operator, OperatorError, Running, WebhookServing},
-    resource::Object,
+    resource::{ApiResource, DynamicObject, Object},
     server::Address,
     webhook::{Admission, Change, Denied, Mutate, Reads, Validate, Warnings},
 };
@@ -245,6 +245,72 @@ fn two_webhooks_of_one_kind_need_names() {
     );
 }
 
+/// Allows all.
+struct Anything;
+
+impl Validate for Anything {
+    type Resource = DynamicObject;
+
+    async fn validate(&self, _: &Change<DynamicObject>, _: &Admission) -> Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
+fn widgets(version: &str) -> ApiResource {
+    ApiResource {
+        group: "example.com".into(),
+        version: version.to_owned().into(),
+        kind: "Widget".into(),
+        plural: "widgets".into(),
+        namespaced: true,
+    }
+}
+
+#[test]
+fn webhooks_of_two_versions_of_one_kind_need_names() {
+    let operator = Operator::new("scribe");
+    let operator = operator.dynamic_validates(widgets("v1"), Anything);
+    operator.check().unwrap();
+    let operator = operator.dynamic_validates(widgets("v1beta1"), Anything);
+    let error = operator.check().unwrap_err().to_string();
+    assert!(
+        error.contains("/validate-example-com-v1beta1-widget"),
+        "{error}"
+    );
+    assert!(error.contains("give one another name"), "{error}");
+}
+
+#[test]
+fn manifests_tells_what_could_do_without_a_webhook() {
+    let notes = |operator: Operator, namespaces: &[&str]| {
+        let namespaces = namespaces.iter().map(|name| (*name).to_owned()).collect();
+        Operator::webhook_notes(&operator.webhooks, "ops", &namespaces)
+    };
+    let operator = || Operator::new("scribe").validates(Full).mutates(Label);
+    let all = notes(operator(), &[]);
+    assert_eq!(all.len(), 2);
+    assert!(
+        all[0].contains(
+            "a ValidatingAdmissionPolicy does without the webhook validate.configmaps.core"
+        ),
+        "{all:?}"
+    );
+    assert!(
+        all[1].contains("a MutatingAdmissionPolicy does without the webhook mutate.pods.core"),
+        "{all:?}"
+    );
+    // It reads another object.
+    assert_eq!(
+        notes(Operator::new("scribe").validates(Known), &[]),
+        [""; 0]
+    );
+    let never = notes(Operator::new("scribe").validates(Known), &["ops"]);
+    assert!(
+        never[0].contains("validate.pods.core is never called"),
+        "{never:?}"
+    );
+}
+
 #[test]
 fn the_roles_allow_what_webhooks_read() {
     let roles = Operator::new("scribe")
@@ -331,4 +397,97 @@ async fn a_webhook_reads_the_cache_of_a_controller_and_readiness_names_it() {
     assert_eq!(of_maps.count(), 1);
     assert!(ready(&running, "informer-configmaps").starts_with("[+]informer-configmaps ok"));
     running.stop().await;
+}
+
+/// Allows a ConfigMap if its namespace has a Pod of its name, read as a kind known only at run time.
+struct Backed;
+
+impl Validate for Backed {
+    type Resource = ConfigMap;
+
+    fn reads(&self, reads: Reads) -> Reads {
+        reads.dynamic::<DynamicObject>(ApiResource::of::<Pod>())
+    }
+
+    async fn validate(&self, _: &Change<ConfigMap>, cx: &Admission) -> Result<Warnings, Denied> {
+        let (pods, name) = (ApiResource::of::<Pod>(), cx.name().unwrap_or_default());
+        let undeclared = cx.dynamic_lister::<DynamicObject>(&widgets("v1")).await;
+        let problem = undeclared.err().map(|denied| denied.to_string());
+        assert_eq!(
+            problem.as_deref(),
+            Some(
+                "the webhook cannot decide: it reads Widget objects, but does not declare it: add `reads.dynamic(..)` to its function `reads`"
+            )
+        );
+        match cx.dynamic_get::<DynamicObject>(&pods, name).await? {
+            Some(_) => Ok(Warnings::none()),
+            None => Err(Denied::new("unknown")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_reads_kinds_known_only_at_run_time() {
+    let sandbox = sandbox();
+    let process = Process::of(&sandbox, "first");
+    let pods = Api::<Pod>::namespaced(&process.client, "default");
+    let pod = json!({"metadata": {"name": "known"}, "spec": {"containers": [{"name": "a", "image": "a"}]}});
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    pods.create(&Default::default(), &pod).await.unwrap();
+    let serving = WebhookServing::new().address(Address::loopback(0));
+    let operator = process.unelected(&Scribe::quick()).validates(Backed);
+    let running = process.start(operator.webhook_serving(serving)).await;
+    let (bundle, path) = validating(&process.client).await;
+    let address = running.webhook_address().unwrap();
+    for (name, allowed) in [("known", true), ("other", false)] {
+        let mut review = review("ConfigMap", json!({"metadata": {"name": name}}));
+        review["request"]["name"] = name.into();
+        review["request"]["namespace"] = "default".into();
+        let answer = post(address, &bundle, &path, &review).await.unwrap();
+        assert_eq!(answer["response"]["allowed"], allowed, "{name}: {answer}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_caches_of_webhooks_are_live_until_the_webhooks_end() {
+    let sandbox = sandbox();
+    let process = Process::of(&sandbox, "first");
+    let serving = WebhookServing::new().address(Address::loopback(0));
+    let operator = process.unelected(&Scribe::quick()).validates(Known);
+    let running = process.start(operator.webhook_serving(serving)).await;
+    let (bundle, path) = validating(&process.client).await;
+    let (address, ready) = (running.webhook_address().unwrap(), running.ready().clone());
+    let work = running.work.clone();
+    let stopped = tokio::spawn(running.stop());
+    while ready.report(&Default::default()).healthy() {
+        tokio::task::yield_now().await;
+    }
+    work.wait().await;
+    // What has changed since then is seen.
+    let maps = Api::<ConfigMap>::namespaced(&process.client, "default");
+    let late = ConfigMap::named("late");
+    maps.create(&Default::default(), &late).await.unwrap();
+    let mut review = review("Pod", json!({"metadata": {"name": "late"}}));
+    review["request"]["name"] = "late".into();
+    review["request"]["namespace"] = "default".into();
+    // The webhooks end after 5 s, so this does, too.
+    loop {
+        let answer = post(address, &bundle, &path, &review).await;
+        if answer.expect("the webhooks end before they see it")["response"]["allowed"] == true {
+            break;
+        }
+    }
+    stopped.await.unwrap();
+}
+
+/// The bundle and the path of the only validation.
+async fn validating(client: &Client) -> (Vec<u8>, String) {
+    let validating = Api::<ValidatingWebhookConfiguration>::all(client);
+    let mut webhooks = validating.get("scribe").await.unwrap().webhooks.unwrap();
+    let client = webhooks.remove(0).client_config;
+    (
+        client.ca_bundle.unwrap().0,
+        client.service.unwrap().path.unwrap(),
+    )
 }

@@ -15,8 +15,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{bytes, connected};
-use crate::server::Routes;
+use super::{bytes, connected, connected_with};
+use crate::server::{Limits, Routes};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An HTTP/2 SETTINGS frame without settings.
@@ -58,6 +58,22 @@ async fn the_next_head_has_the_same_time_limit() {
         .unwrap();
     let took = served.await.unwrap();
     assert!(about(10).contains(&took), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_of_an_api_server_stays_open_longer_than_the_api_server_keeps_it() {
+    let limits = Limits::WEBHOOKS;
+    let (mut client, served) = connected_with(limits, small(), None, 1024);
+    let mut some = [0; 1024];
+    // An API server closes its idle connections after 90 s.
+    for _ in 0..3 {
+        let head = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        client.write_all(head).await.unwrap();
+        assert!(client.read(&mut some).await.unwrap() > 0);
+        tokio::time::sleep(Duration::from_secs(120)).await;
+    }
+    let took = served.await.unwrap();
+    assert!(about(2 * 120 + 300).contains(&took), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

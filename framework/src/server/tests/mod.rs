@@ -22,6 +22,16 @@ fn connected(
     acceptor: Option<TlsAcceptor>,
     buffer: usize,
 ) -> (DuplexStream, JoinHandle<Duration>) {
+    connected_with(Limits::ENDPOINTS, routes, acceptor, buffer)
+}
+
+/// As [`connected`], with these limits.
+fn connected_with(
+    limits: Limits,
+    routes: Routes,
+    acceptor: Option<TlsAcceptor>,
+    buffer: usize,
+) -> (DuplexStream, JoinHandle<Duration>) {
     let (ours, theirs) = tokio::io::duplex(buffer);
     let tasks = Tasks {
         tracker: TaskTracker::new(),
@@ -31,9 +41,7 @@ fn connected(
         let began = Instant::now();
         let tracker = tasks.tracker.clone();
         let stop = CancellationToken::new();
-        let slot = Slots::new(Limits::ENDPOINTS)
-            .take(Ipv4Addr::LOCALHOST.into())
-            .await;
+        let slot = Slots::new(limits).take(Ipv4Addr::LOCALHOST.into()).await;
         secured(theirs, slot, acceptor, Arc::new(routes), tasks, stop).await;
         // No task of a connection may outlive it.
         tracker.close();

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -26,7 +26,8 @@ const INSERTED: u32 = 2;
 /// Which items of the two lists are the same item, in the order of both lists.
 ///
 /// Equal items and items of the same `name` are the same. Items with different names never are, because fields that only the API
-/// server knows would move from one to the other.
+/// server knows would move from one to the other. For the same reason an item that has an equal one elsewhere is no changed item: it has
+/// moved.
 pub(super) fn alignment(old: &[Value], new: &[Value]) -> Vec<Step> {
     let same_start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let rest = old.len().min(new.len()) - same_start;
@@ -54,12 +55,13 @@ pub(super) fn alignment(old: &[Value], new: &[Value]) -> Vec<Step> {
 /// The alignment of the least cost, by dynamic programming over all pairs.
 fn cheapest(old: &[Value], new: &[Value]) -> Vec<Step> {
     let width = new.len() + 1;
+    let known = Known::of(old, new);
     let mut costs = vec![0_u32; (old.len() + 1) * width];
     for (o, n) in pairs(old.len(), new.len()) {
         costs[o * width + n] = match (o, n) {
             (0, 0) => 0,
             _ => {
-                let (cost, _) = best(&costs, width, old, new, o, n);
+                let (cost, _) = best(&costs, width, (old, new, &known), o, n);
                 cost
             }
         };
@@ -67,7 +69,7 @@ fn cheapest(old: &[Value], new: &[Value]) -> Vec<Step> {
     let (mut o, mut n) = (old.len(), new.len());
     let mut steps = Vec::new();
     while (o, n) != (0, 0) {
-        let (_, step) = best(&costs, width, old, new, o, n);
+        let (_, step) = best(&costs, width, (old, new, &known), o, n);
         steps.push(step);
         match step {
             Step::Keep(..) => (o, n) = (o - 1, n - 1),
@@ -87,14 +89,18 @@ fn pairs(old: usize, new: usize) -> impl Iterator<Item = (usize, usize)> {
 fn best(
     costs: &[u32],
     width: usize,
-    old: &[Value],
-    new: &[Value],
+    (old, new, known): (&[Value], &[Value], &Known),
     o: usize,
     n: usize,
 ) -> (u32, Step) {
     let at = |o: usize, n: usize| costs[o * width + n];
     let keep = (o > 0 && n > 0).then(|| {
-        let cost = at(o - 1, n - 1) + change_cost(&old[o - 1], &new[n - 1]);
+        let change = match old[o - 1] == new[n - 1] {
+            true => 0,
+            false if known.old[o - 1] || known.new[n - 1] => RENAMED,
+            false => change_cost(&old[o - 1], &new[n - 1]),
+        };
+        let cost = at(o - 1, n - 1) + change;
         (cost, Step::Keep(o - 1, n - 1))
     });
     let remove = (o > 0).then(|| (at(o - 1, n) + REMOVED, Step::Remove(o - 1)));
@@ -106,9 +112,30 @@ fn best(
         .unwrap_or((0, Step::Keep(0, 0)))
 }
 
+/// Which items have an equal one in the other list.
+struct Known {
+    old: Vec<bool>,
+    new: Vec<bool>,
+}
+
+impl Known {
+    fn of(old: &[Value], new: &[Value]) -> Self {
+        let texts = |items: &[Value]| items.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (old, new) = (texts(old), texts(new));
+        let within = |items: &[String], others: &[String]| {
+            let others: HashSet<&String> = others.iter().collect();
+            items.iter().map(|item| others.contains(item)).collect()
+        };
+        Self {
+            old: within(&old, &new),
+            new: within(&new, &old),
+        }
+    }
+}
+
+/// The cost of keeping an item that has changed.
 fn change_cost(old: &Value, new: &Value) -> u32 {
     match (name(old), name(new)) {
-        _ if old == new => 0,
         (None, None) => CHANGED,
         (old, new) if old == new => SAME_NAME,
         // More than a removal and an insertion.
@@ -116,7 +143,8 @@ fn change_cost(old: &Value, new: &Value) -> u32 {
     }
 }
 
-fn name(item: &Value) -> Option<&str> {
+/// The name of an item of a list.
+pub(super) fn name(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
 

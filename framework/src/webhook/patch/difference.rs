@@ -3,7 +3,10 @@ use serde_json::{Map, Value};
 use super::{
     Operation,
     alignment::{Step, alignment},
+    apply,
+    moves::{Moves, origins},
     operation::within,
+    reading::{is_read_in_order, readings},
 };
 
 /// The operations that make of `raw` what the user's code made of it. `before` and `after` are the object as the Rust type
@@ -24,43 +27,37 @@ fn compare(patch: &mut Vec<Operation>, path: &str, raw: &Value, before: &Value, 
             compare_members(patch, path, raw, before, after);
         }
         (Value::Array(raw), Value::Array(before), Value::Array(after))
-            if raw.len() == before.len()
-                && raw
-                    .iter()
-                    .zip(before)
-                    .all(|(raw, before)| may_be_read_as(raw, before)) =>
+            if is_read_in_order(raw, before) =>
         {
             compare_items(patch, path, raw, before, after);
         }
-        _ if raw == after => {}
-        _ => patch.push(Operation::Replace {
-            path: path.to_owned(),
-            value: match raw {
-                Value::Null => changed(Some(before), after),
+        _ => {
+            let value = match (raw, before, after) {
+                (Value::Null, ..) => changed(Some(before), after),
+                (Value::Array(raw), Value::Array(before), Value::Array(after)) => {
+                    changed_set(raw, before, after)
+                }
                 _ => after.clone(),
-            },
-        }),
+            };
+            if *raw != value {
+                let path = path.to_owned();
+                patch.push(Operation::Replace { path, value });
+            }
+        }
     }
 }
 
-/// Whether the type can have read the item `raw` of a list as `before`. A set has another order than the list that it was read from.
-fn may_be_read_as(raw: &Value, before: &Value) -> bool {
-    match (raw, before) {
-        (Value::Object(raw), Value::Object(before)) => {
-            match (raw.get("name"), before.get("name")) {
-                (Some(raw), Some(before)) => raw == before,
-                _ => before.iter().all(|(name, before)| {
-                    raw.get(name).is_none_or(|raw| may_be_read_as(raw, before))
-                }),
-            }
-        }
-        (Value::Array(raw), Value::Array(before)) => {
-            let mut pairs = raw.iter().zip(before);
-            raw.len() == before.len() && pairs.all(|(raw, before)| may_be_read_as(raw, before))
-        }
-        (Value::Null, _) => true,
-        (raw, before) => raw == before,
-    }
+/// A list that the type reads in another order, such as a set, as a whole: with the fields of its items that the type does not know.
+fn changed_set(raw: &[Value], before: &[Value], after: &[Value]) -> Value {
+    let Some(readings) = readings(raw, before) else {
+        return after.into();
+    };
+    let origins = origins(before, after).into_iter().zip(after);
+    let items = origins.map(|(origin, item)| match origin {
+        Some(old) => merged(&raw[readings[old]], &before[old], item),
+        None => item.clone(),
+    });
+    items.collect()
 }
 
 fn compare_members(
@@ -99,9 +96,11 @@ fn compare_items(
     before: &[Value],
     after: &[Value],
 ) {
+    let steps = alignment(before, after);
+    let moves = Moves::of(&steps, before, after);
     // From the end to the start, so that an operation does not move the items of a later one.
     let mut place = before.len();
-    for step in alignment(before, after).into_iter().rev() {
+    for step in steps.into_iter().rev() {
         match step {
             Step::Keep(old, new) => {
                 let path = format!("{path}/{old}");
@@ -113,11 +112,25 @@ fn compare_items(
                 patch.push(Operation::Remove { path });
                 place = old;
             }
-            Step::Insert(new) => patch.push(Operation::Add {
-                path: format!("{path}/{place}"),
-                value: after[new].clone(),
-            }),
+            Step::Insert(new) => {
+                let path = format!("{path}/{place}");
+                let value = match moves.origin(new) {
+                    Some(old) => merged(&raw[old], &before[old], &after[new]),
+                    None => after[new].clone(),
+                };
+                patch.push(Operation::Add { path, value });
+            }
         }
+    }
+}
+
+/// What the user's code made of `raw`: the value with all that the type does not know.
+fn merged(raw: &Value, before: &Value, after: &Value) -> Value {
+    let mut value = raw.clone();
+    match apply(&mut value, &patch(raw, before, after)) {
+        Ok(()) => value,
+        // A patch of a value applies to it. Otherwise only what the type knows would be right.
+        Err(_) => after.clone(),
     }
 }
 

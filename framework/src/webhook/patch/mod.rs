@@ -8,18 +8,20 @@
 //! | --- | --- |
 //! | `difference.rs` | [`patch`]: the operations for two objects |
 //! | `alignment.rs` | which items of two lists are the same item |
+//! | `moves.rs` | which items of a list have moved |
+//! | `reading.rs` | which item of a set the type has read from which item of a list |
 //! | `operation.rs` | [`Operation`], and the escaping of its path |
-//! | `apply.rs` | applies operations, for tests |
+//! | `apply.rs` | applies operations |
 
 mod alignment;
-#[cfg(any(test, feature = "dev"))]
 mod apply;
 mod difference;
+mod moves;
 mod operation;
+mod reading;
 #[cfg(test)]
 mod tests;
 
-#[cfg(any(test, feature = "dev"))]
 pub(super) use apply::apply;
 pub(super) use difference::patch;
 pub(super) use operation::Operation;

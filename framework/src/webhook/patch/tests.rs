@@ -90,6 +90,88 @@ fn items_of_lists_keep_the_fields_that_the_type_does_not_know() {
     assert_eq!(patch.len(), 3, "{patch:?}");
 }
 
+#[test]
+fn items_that_move_keep_the_fields_that_the_type_does_not_know() {
+    let raw = json!([
+        {"name": "a", "image": "1", "unknown": 1}, {"name": "b", "image": "2", "unknown": 2}, {"name": "c", "image": "3", "unknown": 3},
+        {"port": 1, "unknown": 4}, {"port": 2, "unknown": 5}, {"port": 3, "unknown": 6},
+    ]);
+    let after = json!([
+        {"port": 3}, {"port": 2}, {"port": 1},
+        {"name": "c", "image": "3"}, {"name": "b", "image": "2"}, {"name": "a", "image": "new"},
+    ]);
+    let mut patched = raw.clone();
+    apply(&mut patched, &patch(&raw, &without_unknown(&raw), &after)).unwrap();
+    let expected = json!([
+        {"port": 3, "unknown": 6}, {"port": 2, "unknown": 5}, {"port": 1, "unknown": 4},
+        {"name": "c", "image": "3", "unknown": 3}, {"name": "b", "image": "2", "unknown": 2}, {"name": "a", "image": "new", "unknown": 1},
+    ]);
+    assert_eq!(patched, expected);
+}
+
+#[test]
+fn the_items_of_a_set_keep_the_fields_that_the_type_does_not_know() {
+    let raw = json!({"set": [{"unknown": 1}, {"n": 3, "unknown": 2}, {"n": 2, "unknown": 3}]});
+    // The type sorts them, and fills in a default.
+    let before = json!({"set": [{"n": 1}, {"n": 2}, {"n": 3}]});
+    let after = json!({"set": [{"n": 0}, {"n": 1}, {"n": 3}]});
+    let mut patched = raw.clone();
+    apply(&mut patched, &patch(&raw, &before, &after)).unwrap();
+    let expected = json!([{"n": 0}, {"unknown": 1}, {"n": 3, "unknown": 2}]);
+    assert_eq!(patched["set"], expected);
+}
+
+/// A change of a list by the user's code. Places are taken modulo the length.
+#[derive(Clone, Debug)]
+enum Edit {
+    Insert(usize),
+    Remove(usize),
+    Move(usize, usize),
+    /// Changes an item, if it has a name.
+    Change(usize),
+}
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let edit = prop_oneof![
+        (0..9_usize).prop_map(Edit::Insert),
+        (0..9_usize).prop_map(Edit::Remove),
+        (0..9_usize, 0..9_usize).prop_map(|(from, to)| Edit::Move(from, to)),
+        (0..9_usize).prop_map(Edit::Change),
+    ];
+    proptest::collection::vec(edit, 0..6)
+}
+
+/// An item with something that tells it from the others: a name, or another member.
+fn item(number: usize, is_named: bool) -> Value {
+    match is_named {
+        true => json!({"name": format!("item-{number}"), "size": 1}),
+        false => json!({"port": number, "inner": {"x": [1]}}),
+    }
+}
+
+/// The list with its unknown members after the edits, as the user's code would make it if it knew them.
+fn edited(mut list: Vec<Value>, edits: &[Edit]) -> Vec<Value> {
+    for (number, edit) in edits.iter().enumerate() {
+        let length = list.len();
+        match edit {
+            Edit::Insert(at) => list.insert(at % (length + 1), item(100 + number, number % 2 == 0)),
+            _ if list.is_empty() => {}
+            Edit::Remove(at) => drop(list.remove(at % length)),
+            Edit::Move(from, to) => {
+                let moved = list.remove(from % length);
+                list.insert(to % length, moved);
+            }
+            Edit::Change(at) => {
+                let item = &mut list[at % length];
+                if item.get("name").is_some() {
+                    item["size"] = json!(200 + number);
+                }
+            }
+        }
+    }
+    list
+}
+
 /// JSON whose objects have few names, so that two values often have the same.
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -163,6 +245,23 @@ fn check_unknown(raw: &Value, before: &Value, after: &Value, patched: &Value) {
 }
 
 proptest! {
+    #[test]
+    fn items_that_still_exist_keep_unknown_fields_whatever_happens_to_the_list(
+        named in proptest::collection::vec(any::<bool>(), 0..8), edits in edits(),
+    ) {
+        let items = named.iter().enumerate().map(|(number, is_named)| item(number, *is_named));
+        let raw = with_unknown(&items.collect(), &mut 0);
+        let expected = Value::Array(edited(raw.as_array().unwrap().clone(), &edits));
+        let (before, after) = (without_unknown(&raw), without_unknown(&expected));
+        let mut patched = raw.clone();
+        apply(&mut patched, &patch(&raw, &before, &after)).unwrap();
+        prop_assert_eq!(&without_unknown(&patched), &after);
+        for item in expected.as_array().unwrap() {
+            // A new item may take the place of one without a name that is gone.
+            prop_assert!(item.get(UNKNOWN).is_none() || patched.as_array().unwrap().contains(item), "{} in {}", item, patched);
+        }
+    }
+
     #[test]
     fn a_patch_makes_the_changed_object_of_the_first_one(before in json_object(), after in json_object()) {
         let patch = patch(&before, &before, &after);
