@@ -3,8 +3,6 @@ use pilothouse::{
     webhook::{Admission, Change, Denied, Mutate, Operation, Rules, Validate, Warnings},
 };
 
-use crate::{{kind}};
-
 /// The annotation with the user who has created an object.
 const CREATOR: &str = "{{group}}/creator";
 
@@ -12,14 +10,13 @@ const CREATOR: &str = "{{group}}/creator";
 pub struct {{kind}}Defaults;
 
 impl Mutate for {{kind}}Defaults {
-    type Resource = {{kind}};
+    type Resource = crate::{{kind}};
 
     fn rules(&self, rules: Rules) -> Rules {
-        // No rule of CEL knows what this code does, so `manifests` proposes none.
-        rules.operations([Operation::Create]).needs_code()
+        rules.operations([Operation::Create])
     }
 
-    async fn mutate(&self, object: &mut {{kind}}, cx: &Admission) -> Result<Warnings, Denied> {
+    async fn mutate(&self, object: &mut crate::{{kind}}, cx: &Admission) -> Result<Warnings, Denied> {
         let user = cx.user().username.clone().unwrap_or_default();
         let annotations = object.metadata.annotations.get_or_insert_default();
         annotations.insert(CREATOR.into(), user);
@@ -31,13 +28,13 @@ impl Mutate for {{kind}}Defaults {
 pub struct {{kind}}Rules;
 
 impl Validate for {{kind}}Rules {
-    type Resource = {{kind}};
+    type Resource = crate::{{kind}};
 
     fn rules(&self, rules: Rules) -> Rules {
-        rules.operations([Operation::Update]).needs_code()
+        rules.operations([Operation::Update])
     }
 
-    async fn validate(&self, change: &Change<{{kind}}>, _: &Admission) -> Result<Warnings, Denied> {
+    async fn validate(&self, change: &Change<crate::{{kind}}>, _: &Admission) -> Result<Warnings, Denied> {
         if let Change::Update { old, new } = change
             && old.annotation(CREATOR) != new.annotation(CREATOR)
         {

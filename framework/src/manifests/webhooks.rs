@@ -1,5 +1,6 @@
 use k8s_openapi::{
     api::core::v1::{ContainerPort, Service, ServicePort, ServiceSpec},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::util::intstr::IntOrString,
 };
 
@@ -36,21 +37,38 @@ impl Manifests {
         if let Some(mutating) = &mut mutating {
             mutating.metadata = installation.global("");
         }
-        self.webhook_service = options.url.is_none().then(|| service_of(installation));
+        if let (Target::Service { name, .. }, Target::Service { name: other, .. }) =
+            (&target, target.for_conversions())
+        {
+            self.webhook_service = Some(service_of(installation, name, false));
+            self.conversion_service = self
+                .definitions
+                .iter()
+                .any(converts)
+                .then(|| service_of(installation, &other, true));
+        }
         self.validating_webhooks = validating;
         self.mutating_webhooks = mutating;
         self
     }
 }
 
-/// Leads only to pods that are ready. A pod that stops is not ready any more, so it gets no further calls.
-fn service_of(installation: &Installation) -> Service {
+/// Whether a webhook converts the objects of a kind.
+fn converts(definition: &CustomResourceDefinition) -> bool {
+    let conversion = definition.spec.conversion.as_ref();
+    conversion.is_some_and(|conversion| conversion.strategy == "Webhook")
+}
+
+/// A Service in front of the webhooks. Without `publishes_not_ready` it leads only to pods that are ready: a pod that stops is not
+/// ready any more, so it gets no further calls.
+fn service_of(installation: &Installation, name: &str, publishes_not_ready: bool) -> Service {
     let mut metadata = installation.within(&installation.namespace);
-    metadata.name = Some(format!("{}-webhook", installation.name));
+    metadata.name = Some(name.to_owned());
     Service {
         metadata,
         spec: Some(ServiceSpec {
             selector: Some(installation.labels()),
+            publish_not_ready_addresses: publishes_not_ready.then_some(true),
             ports: Some(vec![ServicePort {
                 name: Some(PORT.into()),
                 port: 443,
@@ -81,5 +99,75 @@ impl WebhookPort {
             container_port: self.port.into(),
             ..ContainerPort::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::{
+        api::core::v1::ConfigMap,
+        apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion,
+    };
+
+    use super::*;
+    use crate::{
+        manifests::{Program, Roles},
+        resource::ApiResource,
+        webhook::{Admission, Change, Denied, ReadCaches, Validate, Warnings, Webhook},
+    };
+
+    struct Any;
+
+    impl Validate for Any {
+        type Resource = ConfigMap;
+
+        async fn validate(&self, _: &Change<ConfigMap>, _: &Admission) -> Result<Warnings, Denied> {
+            Ok(Warnings::none())
+        }
+    }
+
+    fn manifests(strategy: &str) -> Manifests {
+        let program = Program {
+            image: "site:1".into(),
+            args: Vec::new(),
+            replicas: 1,
+            elects: false,
+            endpoint: None,
+            webhooks: None,
+        };
+        let mut definition = CustomResourceDefinition::default();
+        definition.spec.conversion = Some(CustomResourceConversion {
+            strategy: strategy.into(),
+            ..CustomResourceConversion::default()
+        });
+        let roles = Roles::default();
+        let installation = Installation::new("site").unwrap();
+        let options = WebhookOptions {
+            operator: "site".into(),
+            namespace: String::new(),
+            namespaces: Default::default(),
+            webhooks: vec![Webhook::validating(ApiResource::of::<ConfigMap>(), Any)],
+            address: ":9443".parse().unwrap(),
+            certificates: None,
+            url: None,
+            check_period: Default::default(),
+            caches: ReadCaches::default(),
+        };
+        Manifests::new(installation, &program, vec![definition], roles).with_webhooks(&options)
+    }
+
+    #[test]
+    fn admission_goes_to_ready_pods_only_and_conversions_go_to_all() {
+        let spec = |service: Option<Service>| {
+            let service = service?;
+            let publishes = service.spec?.publish_not_ready_addresses;
+            Some((service.metadata.name?, publishes))
+        };
+        let converting = manifests("Webhook");
+        let expected = ("site-webhook".to_owned(), None);
+        assert_eq!(spec(converting.webhook_service), Some(expected));
+        let expected = ("site-conversion".to_owned(), Some(true));
+        assert_eq!(spec(converting.conversion_service), Some(expected));
+        assert_eq!(manifests("None").conversion_service, None);
     }
 }

@@ -33,9 +33,34 @@ impl Target {
         }
     }
 
-    /// The host names that a certificate for the target has to have.
+    /// Where the API server calls conversions, if it calls admission here. The Service is another one, because it also leads to replicas
+    /// that are not ready: the caches of a replica may need conversions to become ready. Admission must not, because a replica that
+    /// stops is not ready.
+    pub(crate) fn for_conversions(&self) -> Self {
+        match self {
+            Self::Service { namespace, name } => Self::Service {
+                namespace: namespace.clone(),
+                name: format!(
+                    "{}-conversion",
+                    name.strip_suffix("-webhook").unwrap_or(name)
+                ),
+            },
+            Self::Url(url) => Self::Url(url.clone()),
+        }
+    }
+
+    /// The host names that a certificate for the target, and for its conversions, has to have.
     #[cfg(feature = "self-signed")]
     pub(super) fn hosts(&self) -> Vec<String> {
+        let all = [self.own_hosts(), self.for_conversions().own_hosts()];
+        let mut all = all.concat();
+        let mut known = BTreeSet::new();
+        all.retain(|host| known.insert(host.clone()));
+        all
+    }
+
+    #[cfg(feature = "self-signed")]
+    fn own_hosts(&self) -> Vec<String> {
         match self {
             Self::Service { namespace, name } => {
                 let service = format!("{name}.{namespace}.svc");
