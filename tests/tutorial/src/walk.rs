@@ -125,8 +125,9 @@ impl<'a> Walk<'a> {
             std::io::Result::Ok((temporary, folder, shell))
         };
         let (temporary, folder, mut shell) = begin().map_err(|error| error.to_string())?;
-        // The tool is not built with all optimizations, and with the locked dependencies.
-        let quick = "cargo() { case $1 in install) command cargo \"$@\" --debug --locked ;; *) command cargo \"$@\" ;; esac; }";
+        // The tool is not built with all optimizations, and with the locked dependencies. Its target folder is another one than the folder of the builds:
+        // otherwise Cargo waits for itself.
+        let quick = "cargo() { case $1 in install) CARGO_TARGET_DIR=$CARGO_INSTALL_ROOT/target command cargo \"$@\" --debug --locked ;; *) command cargo \"$@\" ;; esac; }";
         shell.run(quick, LIMIT)?;
         Ok(Self {
             tools,
