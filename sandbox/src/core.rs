@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -134,6 +135,28 @@ impl Core {
     /// What `user` may do in a namespace.
     pub(crate) fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         authorization::rules_for(self.authorization, &self.store, user, namespace)
+    }
+
+    /// What `granted` contains that `user` may not do in a namespace. `None` if there is nothing.
+    pub(crate) fn missing_rights(
+        &self,
+        user: &User,
+        namespace: &str,
+        granted: &[Value],
+    ) -> Option<String> {
+        authorization::missing_rights(self.authorization, &self.store, user, namespace, granted)
+    }
+
+    /// The rules of the role that a binding names.
+    ///
+    /// # Errors
+    /// The reason why there are none.
+    pub(crate) fn rules_of_role(
+        &self,
+        binding: &Value,
+        namespace: &str,
+    ) -> Result<Vec<Value>, String> {
+        authorization::rules(&self.store, binding, namespace)
     }
 
     /// Runs a task until the sandbox ends.

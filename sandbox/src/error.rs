@@ -60,6 +60,12 @@ impl ApiError {
         Self::new(404, "NotFound", format!("{resource} {name:?} not found")).about(resource, name)
     }
 
+    /// Whether one of the causes has this reason.
+    pub(crate) fn has_cause(&self, reason: &str) -> bool {
+        let mut causes = self.details.causes.iter();
+        causes.any(|cause| cause.reason == reason)
+    }
+
     /// The data folder cannot be written.
     pub(crate) fn not_kept(why: &str) -> Self {
         let text = format!(

@@ -86,8 +86,7 @@
 //! # What it does not have
 //!
 //! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses, the paths below `/watch`,
-//!   server-side apply of a HorizontalPodAutoscaler that was written in both of its versions, and with RBAC
-//!   the writing of roles and bindings by a user outside `system:masters`.
+//!   and server-side apply of a HorizontalPodAutoscaler that was written in both of its versions.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
 //!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies, MutatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
@@ -104,7 +103,7 @@
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
 //!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
 //!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. The simulator counts
-//!   no resources of nodes, and its controllers adopt no Pods.
+//!   no resources of nodes.
 //!
 //! # Authentication and authorization
 //!

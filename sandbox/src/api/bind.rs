@@ -63,7 +63,8 @@ pub(crate) async fn bind(
         for field in ["annotations", "labels"] {
             let given = binding.pointer(&format!("/metadata/{field}"));
             for (key, value) in given.and_then(Value::as_object).into_iter().flatten() {
-                pod["metadata"][field][key] = value.clone();
+                // As Go decodes it, `null` is an empty text.
+                pod["metadata"][field][key] = value.as_str().unwrap_or_default().into();
             }
         }
         set_condition(

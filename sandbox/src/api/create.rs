@@ -6,7 +6,8 @@ use super::admission::{Attributes, Operation};
 use super::convert;
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, admission, identify, ownership, stamp, strategy, validate,
+    Target, WriteOptions, Written, admission, escalation, identify, ownership, stamp, strategy,
+    validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -236,6 +237,7 @@ async fn admit(
             object = changed;
         }
     }
+    escalation::check(core, target, options, None, &object)?;
     builtin::complete_object(kind, &mut object, None);
     let causes = validate::object(kind, "", &object, None, &mut Vec::new());
     if !causes.is_empty() {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::admission::{Attributes, admit_request, is_on};
@@ -79,34 +80,45 @@ pub(crate) async fn delete(
             let admitted = admitted.await;
             admitted.map_err(|error| error.warned(&warnings))?;
         }
-        let new = mark_deleted(core, target, current.clone(), options);
-        let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
+        let step = plan(core, target, &current, options);
+        let gone = matches!(step, Step::End(_) | Step::Go);
         if options.dry_run {
+            let object = match step {
+                Step::Wait(new) | Step::End(new) => new,
+                Step::Stay | Step::Go => current,
+            };
             return Ok(Deleted {
-                object: if waits { new } else { current },
-                gone: !waits,
+                object,
+                gone,
                 warnings,
             });
         }
-        if waits && new == current {
-            return Ok(Deleted {
-                object: current,
-                gone: false,
-                warnings,
-            });
-        }
-        let committed = if waits {
-            let stored = convert::stored(core, target, new).await?;
-            commit(core, target, name, &entry, stored)
-        } else {
-            let stored = convert::stored(core, target, current).await?;
-            remove(core, target, name, &entry, stored)
+        let committed = match step {
+            Step::Wait(new) if new != current => {
+                let stored = convert::stored(core, target, new).await?;
+                commit(core, target, name, &entry, stored)
+            }
+            Step::Stay | Step::Wait(_) => {
+                return Ok(Deleted {
+                    object: current,
+                    gone,
+                    warnings,
+                });
+            }
+            Step::End(new) => {
+                let stored = convert::stored(core, target, new).await?;
+                end(core, target, name, &entry, stored)
+            }
+            Step::Go => {
+                let stored = convert::stored(core, target, current).await?;
+                remove(core, target, name, &entry, stored)
+            }
         };
         match committed {
             Ok(entry) => {
                 return Ok(Deleted {
                     object: convert::read(core, target, &entry.object).await?,
-                    gone: !waits,
+                    gone,
                     warnings,
                 });
             }
@@ -115,6 +127,25 @@ pub(crate) async fn delete(
             Err(_) => return Err(target.not_found(name)),
         }
     }
+}
+
+/// Writes the last state of an object, so that watches see that it is being deleted, and removes it.
+fn end(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    entry: &Entry,
+    last: Value,
+) -> Result<Entry, CommitError> {
+    let marked = core.store.commit(Commit {
+        resource: &target.storage(),
+        key: &target.key(name),
+        expected: Some(entry.version),
+        write: Write::Put(last),
+        namespace: None,
+    })?;
+    let last = Value::clone(&marked.object);
+    remove(core, target, name, &marked, last)
 }
 
 fn remove(
@@ -176,37 +207,88 @@ pub(super) fn preconditions(
     Ok(())
 }
 
-/// The object with the metadata that a deletion writes into it.
-fn mark_deleted(core: &Core, target: &Target, mut object: Value, options: &DeleteOptions) -> Value {
-    let kind = &target.kind;
-    set_finalizers(target, &mut object, options);
-    let seconds = strategy::grace_period(kind, &object, options.grace_period).unwrap_or(0);
-    if meta::is_deleting(&object) {
-        // A request may shorten the grace period and may not extend it.
-        if seconds < grace(&object) {
-            let now = core
-                .clock
-                .timestamp_in(Duration::from_secs(seconds.unsigned_abs()));
-            meta::set(&mut object, "deletionTimestamp", now);
-            meta::set(&mut object, "deletionGracePeriodSeconds", seconds);
+/// What a deletion does with an object.
+enum Step {
+    /// Its deletion has begun before, and this request changes nothing.
+    Stay,
+    /// It gets this state and waits for its finalizers or for the end of its grace period.
+    Wait(Value),
+    /// It gets this state, then it is removed.
+    End(Value),
+    /// It is removed as it is.
+    Go,
+}
+
+/// What a deletion does. Only Pods have a grace period.
+fn plan(core: &Core, target: &Target, current: &Value, options: &DeleteOptions) -> Step {
+    let mut new = current.clone();
+    let is_deleting = meta::is_deleting(current);
+    let waits = match strategy::grace_period(&target.kind, current, options.grace_period) {
+        Some(_) if is_deleting && grace(current) > 0 => {
+            // A request may shorten the grace period and may not extend it.
+            let seconds = options.grace_period.map(|given| match given {
+                negative if negative < 0 => 1,
+                seconds => seconds,
+            });
+            let Some(seconds) = seconds.filter(|seconds| *seconds < grace(current)) else {
+                return Step::Stay;
+            };
+            shorten(core, &mut new, seconds);
+            Some(seconds > 0)
         }
-        return object;
+        Some(seconds) if !is_deleting => {
+            mark(core, target, &mut new, seconds);
+            Some(seconds > 0)
+        }
+        _ => None,
+    };
+    set_finalizers(target, &mut new, options);
+    match waits {
+        Some(waits) if waits || is_held(target, &new) => Step::Wait(new),
+        Some(_) => Step::End(new),
+        None if !is_held(target, &new) => Step::Go,
+        None => {
+            if !is_deleting {
+                mark(core, target, &mut new, 0);
+            }
+            Step::Wait(new)
+        }
     }
-    let when = core
-        .clock
-        .timestamp_in(Duration::from_secs(seconds.unsigned_abs()));
-    meta::set(&mut object, "deletionTimestamp", when);
-    meta::set(&mut object, "deletionGracePeriodSeconds", seconds);
-    if let Some(generation) = meta::generation(&object).filter(|generation| *generation > 0) {
-        meta::set(&mut object, "generation", generation + 1);
+}
+
+/// Writes into an object that it is being deleted.
+fn mark(core: &Core, target: &Target, object: &mut Value, seconds: i64) {
+    let after = Duration::from_secs(seconds.unsigned_abs());
+    let when = core.clock.timestamp_in(after);
+    meta::set(object, "deletionTimestamp", when);
+    meta::set(object, "deletionGracePeriodSeconds", seconds);
+    if let Some(generation) = meta::generation(object).filter(|generation| *generation > 0) {
+        meta::set(object, "generation", generation + 1);
     }
     if is_namespace(target) {
-        meta::remove(&mut object, "deletionGracePeriodSeconds");
+        meta::remove(object, "deletionGracePeriodSeconds");
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             status.insert("phase".into(), "Terminating".into());
         }
     }
-    object
+}
+
+/// Shortens the grace period of an object that is being deleted. The shorter one begins when the deletion began.
+fn shorten(core: &Core, object: &mut Value, seconds: i64) {
+    let until: Option<Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
+    let rest = until.map_or(SignedDuration::ZERO, |until| {
+        until.duration_since(core.clock.now())
+    });
+    let less = grace(object).saturating_sub(seconds);
+    let rest = rest.saturating_sub(SignedDuration::from_secs(less));
+    let (rest, seconds) = match Duration::try_from(rest) {
+        Ok(rest) if !rest.is_zero() => (rest, seconds),
+        // It is over. The object still ends by itself, unless the request forbids that.
+        _ => (Duration::ZERO, seconds.min(1)),
+    };
+    let when = core.clock.timestamp_in(rest);
+    meta::set(object, "deletionTimestamp", when);
+    meta::set(object, "deletionGracePeriodSeconds", seconds);
 }
 
 /// Writes into the finalizers what happens to the dependents.

@@ -13,6 +13,7 @@
 //! | `deadline.rs` | the end of a write that is overtaken again and again |
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
 //! | `convert.rs` | custom resources in another version, by the webhook of their definition |
+//! | `escalation.rs` | with RBAC: roles and bindings grant only what their author has |
 //! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
@@ -30,6 +31,7 @@ mod create;
 mod deadline;
 mod decode;
 mod delete;
+mod escalation;
 mod evict;
 mod handle;
 mod identity;
@@ -52,7 +54,7 @@ mod watch;
 
 use admission::{Attributes, Operation};
 pub(crate) use admission::{
-    Configurations, PROTECTED, class_of, create_default_account, recount_quota,
+    Configurations, PROTECTED, class_of, create_default_account, own_kind, recount_quota,
 };
 pub(crate) use bind::bind;
 pub(crate) use convert::events as convert_events;
@@ -66,7 +68,7 @@ pub(crate) use options::{
     Answered, DeleteOptions, FieldValidation, Propagation, WriteOptions, Written,
 };
 pub(crate) use patch::{Patched, apply, patch};
-pub(crate) use recognize::{recognize, summary};
+pub(crate) use recognize::{another_kind, recognize, recognize_as, recognize_options, summary};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
 pub(crate) use token::issue;

@@ -23,6 +23,9 @@ pub(crate) struct WriteOptions {
     /// The options as the request gives them, for those who admit it.
     pub(crate) given: Map<String, Value>,
     pub(crate) audit: Audit,
+    /// The name in the path of the request, which is empty if there is none. The user may grant only permissions that the user has. `None`
+    /// for the sandbox's own controllers, which may grant any.
+    pub(crate) guard: Option<Box<str>>,
     /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
     pub(crate) admitted: bool,
 }

@@ -1,6 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::Target;
+use super::admission::{Triple, definition};
 use crate::builtin;
 use crate::error::ApiError;
 use crate::go;
@@ -41,10 +42,7 @@ pub(crate) fn recognize(
         Ok(document) => document,
         Err(why) => return parse_error(&why),
     };
-    let mut object = match document.value {
-        Value::Null => Value::Object(Map::new()),
-        value => value,
-    };
+    let mut object = or_empty(document.value);
     if let Err(why) = type_meta_decodes(&object) {
         return parse_error(&why);
     }
@@ -82,6 +80,73 @@ pub(crate) fn recognize(
         object,
         duplicates: document.duplicates,
     })
+}
+
+/// Takes decoded JSON as an object of this built-in kind, which need not be a resource. `body` is its text.
+///
+/// # Errors
+/// 400 if it is no object, or does not fit the types of the kind.
+pub(crate) fn recognize_as(
+    kind: Triple<'_>,
+    object: Value,
+    body: &[u8],
+) -> Result<Value, ApiError> {
+    let object = or_empty(object);
+    let [_, version, name] = kind;
+    if let Err(why) = type_meta_decodes(&object) {
+        return Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {name}): couldn't get version/kind; json parse error: {why} ({})",
+            summary(body)
+        )));
+    }
+    match go::mistyped(&definition(kind), &object) {
+        Some(wrong) => Err(ApiError::bad_request(format!(
+            "{name} in version {version:?} cannot be handled as a {name}: {wrong}"
+        ))),
+        None => Ok(object),
+    }
+}
+
+/// Takes decoded JSON as `DeleteOptions`, which a real server decodes in another way than objects.
+///
+/// # Errors
+/// 400 if it is no object, or has another kind, or does not fit the types of options.
+pub(crate) fn recognize_options(options: Value) -> Result<Value, ApiError> {
+    const KIND: &str = "DeleteOptions";
+    const DEFINITION: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+    let options = or_empty(options);
+    type_meta_decodes(&options).map_err(|why| {
+        ApiError::bad_request(format!(
+            "couldn't get version/kind; json parse error: {why}"
+        ))
+    })?;
+    let text = |name: &str| {
+        let text = options.get(name).and_then(Value::as_str);
+        text.unwrap_or_default()
+    };
+    if !matches!(text("kind"), "" | KIND) {
+        let (kind, api_version) = (text("kind"), text("apiVersion"));
+        return Err(ApiError::bad_request(another_kind(api_version, kind)));
+    }
+    match go::mistyped(DEFINITION, &options) {
+        Some(wrong) => Err(ApiError::bad_request(wrong.to_string())),
+        None => Ok(options),
+    }
+}
+
+/// The error for an object in the place of options.
+pub(crate) fn another_kind(api_version: &str, kind: &str) -> String {
+    format!(
+        "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    )
+}
+
+/// `null` is an object without fields.
+fn or_empty(value: Value) -> Value {
+    match value {
+        Value::Null => Value::Object(Map::new()),
+        value => value,
+    }
 }
 
 /// The beginning of a body, as errors show it.

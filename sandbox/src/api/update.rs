@@ -7,8 +7,8 @@ use super::convert;
 use super::deadline::Deadline;
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, admission, create, identify, named, ownership, scale, stamp,
-    strategy, validate,
+    Target, WriteOptions, Written, admission, create, escalation, identify, named, ownership,
+    scale, stamp, strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -324,6 +324,7 @@ impl Write<'_> {
         if let Some(changed) = changed {
             new = prepare(target, name, subresource, (current, changed), &now)?;
         }
+        escalation::check(core, target, options, Some(current), &new)?;
         check(target, name, subresource, (current, &mut new), warnings)?;
         let new = self.record(new, is_owned);
         admission::check(core, target, subresource, Some(current), &new)

@@ -232,6 +232,14 @@ fn labels(object: &Value, causes: &mut Vec<Cause>) {
         for detail in names::label_value(value.as_str().unwrap_or_default()) {
             causes.push(Cause::invalid("metadata.labels", value, &detail));
         }
+        text("metadata.labels", value, causes);
+    }
+}
+
+/// Refuses a value that is no text. Bodies are decoded before, so only the server itself can have made one.
+fn text(field: &str, value: &Value, causes: &mut Vec<Cause>) {
+    if !value.is_string() && !value.is_null() {
+        causes.push(Cause::invalid(field, value, "must be a string"));
     }
 }
 
@@ -251,6 +259,7 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
                 &detail,
             ));
         }
+        text("metadata.annotations", value, causes);
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS {

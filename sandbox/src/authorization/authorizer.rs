@@ -2,14 +2,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Action, Mode, rule};
+use super::{Action, Mode, grant, rule};
 use crate::authentication::User;
 use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::{Key, Store};
 
-const GROUP: &str = "rbac.authorization.k8s.io";
-const MASTERS: &str = "system:masters";
+/// The group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+/// The group whose members may do everything.
+pub(crate) const MASTERS: &str = "system:masters";
 
 /// The decision of the authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,30 @@ pub(crate) fn rules_for(mode: Mode, store: &Store, user: &User, namespace: &str)
     }
     found.error = listed(&missing);
     found
+}
+
+/// What `granted` contains that a user may not do in a namespace, with the text of kube-apiserver. `None` if there is nothing.
+pub(crate) fn missing_rights(
+    mode: Mode,
+    store: &Store,
+    user: &User,
+    namespace: &str,
+    granted: &[Value],
+) -> Option<String> {
+    let own = rules_for(mode, store, user, namespace);
+    let missing = grant::missing(&own.rules, granted);
+    if missing.is_empty() {
+        return None;
+    }
+    let (name, groups) = (&user.name, grant::listed(&user.groups));
+    let missing = missing.join("\n");
+    let errors = match own.error.as_str() {
+        "" => String::new(),
+        error => format!("; resolution errors: [{error}]"),
+    };
+    Some(format!(
+        "user {name:?} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n{missing}{errors}"
+    ))
 }
 
 fn may_do_everything(mode: Mode, user: &User) -> bool {
@@ -136,7 +162,7 @@ fn bindings(store: &Store, plural: &str, namespace: Option<&str>) -> Vec<Arc<Val
 ///
 /// # Errors
 /// The reason why there are no rules: the role does not exist, or its kind is unknown.
-fn rules(store: &Store, binding: &Value, namespace: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn rules(store: &Store, binding: &Value, namespace: &str) -> Result<Vec<Value>, String> {
     let (kind, name) = role(binding);
     let (plural, place) = match kind {
         "Role" => ("roles", Some(namespace)),

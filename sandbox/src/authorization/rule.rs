@@ -9,12 +9,7 @@ pub(super) fn allows(rule: &Value, action: &Action) -> bool {
         return false;
     }
     match &action.target {
-        ActionTarget::Path(path) => has(rule, "nonResourceURLs", |url| {
-            let below = url
-                .strip_suffix('*')
-                .map(|start| start.trim_end_matches('*'));
-            url == path || below.is_some_and(|start| path.starts_with(start))
-        }),
+        ActionTarget::Path(path) => has(rule, "nonResourceURLs", |url| covers_url(url, path)),
         ActionTarget::Resource {
             group,
             resource,
@@ -32,6 +27,14 @@ pub(super) fn allows(rule: &Value, action: &Action) -> bool {
     }
 }
 
+/// Whether a path, or a pattern that ends in stars, covers a path.
+pub(super) fn covers_url(given: &str, path: &str) -> bool {
+    let below = given
+        .strip_suffix('*')
+        .map(|start| start.trim_end_matches('*'));
+    given == path || below.is_some_and(|start| path.starts_with(start))
+}
+
 fn is_resource(given: &str, resource: &str, subresource: &str) -> bool {
     if given == "*" {
         return true;
@@ -44,11 +47,11 @@ fn is_resource(given: &str, resource: &str, subresource: &str) -> bool {
     }
 }
 
-fn has(rule: &Value, field: &str, is_it: impl Fn(&str) -> bool) -> bool {
+pub(super) fn has(rule: &Value, field: &str, is_it: impl Fn(&str) -> bool) -> bool {
     texts(rule, field).any(is_it)
 }
 
-fn texts<'a>(rule: &'a Value, field: &str) -> impl Iterator<Item = &'a str> {
+pub(super) fn texts<'a>(rule: &'a Value, field: &str) -> impl Iterator<Item = &'a str> {
     let values = rule.get(field).and_then(Value::as_array);
     values.into_iter().flatten().filter_map(Value::as_str)
 }

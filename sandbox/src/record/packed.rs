@@ -1,6 +1,6 @@
 use super::RecordedRequest;
 
-/// A recorded request in one allocation: thousands are kept.
+/// A recorded request in one allocation: thousands are kept. Of a long text only the beginning is kept.
 pub(super) struct Packed {
     /// The texts, one after the other.
     texts: Box<str>,
@@ -10,6 +10,8 @@ pub(super) struct Packed {
 }
 
 const TEXTS: usize = 13;
+/// The most bytes of each text.
+const LONGEST: usize = 4096;
 
 impl Packed {
     pub(super) fn new(request: &RecordedRequest) -> Self {
@@ -28,9 +30,9 @@ impl Packed {
             &request.user_agent,
             &request.user,
         ];
+        let texts = texts.map(|text| &text[..text.floor_char_boundary(LONGEST)]);
         let mut end = 0;
         Self {
-            // A request's head has at most some hundred kilobytes.
             ends: texts.map(|text| {
                 end += text.len() as u32;
                 end
@@ -38,6 +40,11 @@ impl Packed {
             texts: texts.concat().into(),
             status: request.status,
         }
+    }
+
+    /// The memory that it takes.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>() + self.texts.len()
     }
 
     pub(super) fn unpack(&self) -> RecordedRequest {
@@ -94,5 +101,20 @@ mod tests {
             status: 201,
         };
         assert_eq!(Packed::new(&request).unpack(), request);
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_long_text_is_kept() {
+        let request = RecordedRequest {
+            user_agent: "a".repeat(LONGEST),
+            // The limit is within a letter.
+            query: format!("a{}", "ä".repeat(LONGEST)),
+            user: "ann".into(),
+            ..RecordedRequest::default()
+        };
+        let kept = Packed::new(&request).unpack();
+        assert_eq!(kept.user_agent, request.user_agent);
+        assert_eq!(kept.query, format!("a{}", "ä".repeat(LONGEST / 2 - 1)));
+        assert_eq!(kept.user, "ann");
     }
 }

@@ -15,7 +15,7 @@ use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
-use crate::controllers::{definitions, namespaces, protection, quotas};
+use crate::controllers::{aggregation, definitions, namespaces, protection, quotas};
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
@@ -143,7 +143,7 @@ impl Builder {
         self
     }
 
-    /// Turns the garbage collector, the deletion of namespaces and the end of the protection of claims and volumes on or off. Default: on. They belong to the
+    /// Turns the garbage collector, the deletion of namespaces, the aggregation of ClusterRoles and the end of the protection of claims and volumes on or off. Default: on. They belong to the
     /// kube-controller-manager: a real API server that runs alone, as in envtest, never deletes children of a deleted owner, and its deleted
     /// namespaces, claims and volumes stay `Terminating`.
     pub fn controllers(mut self, on: bool) -> Self {
@@ -209,7 +209,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many requests the sandbox keeps for [`Sandbox::requests`]. Default: 16 384.
+    /// Sets how many requests the sandbox keeps for [`Sandbox::requests`]. Default: 16 384. Fewer are kept if they are large: together they take at
+    /// most 64 MiB, and of each text only the first 4 KiB are kept.
     pub fn request_log(mut self, limit: usize) -> Self {
         self.requests = limit;
         self
@@ -335,6 +336,7 @@ impl Builder {
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
             core.spawn(protection::release(core.clone()));
+            core.spawn(aggregation::aggregate(core.clone()));
             let collector = Collector::new(Handle::new(&core, "garbage-collector"));
             core.spawn(collector.run());
         }

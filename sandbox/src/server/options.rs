@@ -6,8 +6,8 @@ use super::body;
 use super::query::Query;
 use super::request::Request;
 use crate::api::{
-    DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch, WatchRequest,
-    WriteOptions,
+    self, DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch,
+    WatchRequest, WriteOptions,
 };
 use crate::error::{ApiError, Cause};
 use crate::store::selector::{FieldSelector, LabelSelector, Selection};
@@ -208,6 +208,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         duplicates: Vec::new(),
         given: given(query),
         audit: request.audit.clone(),
+        guard: Some(request.name.as_str().into()),
         admitted: true,
     })
 }
@@ -292,23 +293,11 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
         &body::media_type(&request.record.content_type),
         &request.body,
     )?;
-    let text = |name: &str| options.get(name).and_then(Value::as_str);
-    if let Some(kind) = text("kind").filter(|kind| !kind.is_empty() && *kind != DELETE) {
-        let api_version = text("apiVersion").unwrap_or_default();
-        return Err(ApiError::bad_request(another_kind(api_version, kind)));
-    }
-    deletion(request, &options)
+    deletion(request, &api::recognize_options(options)?)
 }
 
 /// The kind of the options of a deletion.
 pub(super) const DELETE: &str = "DeleteOptions";
-
-/// The error for an object in the place of options.
-pub(super) fn another_kind(api_version: &str, kind: &str) -> String {
-    format!(
-        "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
-    )
-}
 
 /// The options of a deletion from a `DeleteOptions` object.
 ///

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::options;
-use crate::api::summary;
+use crate::api::{self, summary};
 use crate::error::ApiError;
 use crate::{json, protobuf};
 
@@ -28,7 +28,7 @@ pub(super) fn request(expected: (&str, &str), body: &[u8]) -> Result<Bytes, ApiE
         ApiError::bad_request(match wrong.kind {
             // Options of a request are read in another way than objects.
             Some((api_version, kind)) if is_options && kind != expected => {
-                options::another_kind(&api_version, &kind)
+                api::another_kind(&api_version, &kind)
             }
             _ if is_options => text,
             Some((api_version, kind)) => {

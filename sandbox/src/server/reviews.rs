@@ -10,6 +10,7 @@ use super::request::Incoming;
 use super::respond::{self, Body};
 use super::review_selectors::{evaluation_error, selector_errors};
 use super::route::ResourceRoute;
+use crate::api;
 use crate::authentication::User;
 use crate::authorization::{Action, ActionTarget, Decision};
 use crate::core::Core;
@@ -100,7 +101,8 @@ where
     let translated = body::translate(core, content_type, &body, (&api_version, kind)).await?;
     let media = body::media_type(content_type);
     let (media, body) = translated.unwrap_or((&media, body));
-    let mut object = body::decode(media, &body)?;
+    let object = body::decode(media, &body)?;
+    let mut object = api::recognize_as([review.group(), "v1", kind], object, &body)?;
     if object.get("kind").is_some_and(|given| given != kind) {
         return Err(ApiError::bad_request(format!("the body is not a {kind}")));
     }

@@ -1,7 +1,9 @@
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
@@ -20,7 +22,7 @@ use crate::core::Core;
 use crate::fault::Fault;
 use crate::record::{Audit, Audited, RecordedRequest};
 
-/// Answers one request. A failed request also gets a response.
+/// Answers one request. A failed request also gets a response, and so does one whose handler panics.
 ///
 /// # Errors
 /// Only if a fault loses the response, or cuts off the client.
@@ -29,6 +31,30 @@ pub(super) async fn handle<B>(
     trust: Trust,
     request: Request<B>,
 ) -> io::Result<Response<Body>>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    recovered(answer(core, trust, request)).await
+}
+
+/// The outcome of a handler, or the answer of a real server if the handler panics: a bug, which should not break the other
+/// requests of the connection.
+async fn recovered(
+    handler: impl Future<Output = io::Result<Response<Body>>>,
+) -> io::Result<Response<Body>> {
+    // No lock is poisoned, and no write is half done: the store takes each change as a whole.
+    AssertUnwindSafe(handler)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| {
+            tracing::error!("the sandbox panicked while it answered a request: this is a bug");
+            let text = "This request caused apiserver to panic. Look in the logs for details\n";
+            Ok(respond::bytes(500, "text/plain; charset=utf-8", text))
+        })
+}
+
+async fn answer<B>(core: Arc<Core>, trust: Trust, request: Request<B>) -> io::Result<Response<Body>>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -179,5 +205,16 @@ fn of_resource(route: &ResourceRoute) -> RecordedRequest {
         namespace: route.namespace.clone().unwrap_or_default(),
         name: route.name.clone().unwrap_or_default(),
         ..RecordedRequest::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_gets_an_answer() {
+        let answer = recovered(async { panic!("a bug") }).await.unwrap();
+        assert_eq!(answer.status(), 500);
     }
 }

@@ -45,8 +45,20 @@ struct RunningWatch {
 
 /// The time between bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// The time between the last bookmark and the end of a watch that times out.
+const BEFORE_DEADLINE: Duration = Duration::from_secs(2);
 /// The most events in one chunk.
 const MAX_CHUNK: usize = 256;
+
+/// When the next bookmark is due: after a minute, and shortly before the watch times out, so that the client watches on
+/// from a recent version.
+fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
+    let next = now + BOOKMARK_INTERVAL;
+    match deadline.checked_sub(BEFORE_DEADLINE) {
+        Some(last) if last > now => next.min(last),
+        _ => next,
+    }
+}
 
 /// The lines of a watch. An event is written only when the client has room for it.
 pub(super) fn stream(
@@ -61,7 +73,7 @@ pub(super) fn stream(
         core: core.clone(),
         watch,
         deadline: now + settings.timeout,
-        next_bookmark: now + BOOKMARK_INTERVAL,
+        next_bookmark: next_bookmark(now, now + settings.timeout),
         settings,
         ended,
         headings: true,
@@ -119,7 +131,7 @@ impl RunningWatch {
                         continue;
                     }
                     // Counted from now on, so that a slow reader gets one bookmark and not all that it missed.
-                    self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
+                    self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
                     // Changes of other kinds do not wake the watch, but they advance the version up to which everything
                     // was sent.
                     let mut events = self.watch.take(MAX_CHUNK, until)?;

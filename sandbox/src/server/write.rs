@@ -125,7 +125,8 @@ fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiEr
 /// Creates a subresource that is not an object itself.
 async fn create_subresource(core: &Core, request: &Request) -> Result<Answered, ApiError> {
     let (target, name) = (&request.target, request.name.as_str());
-    let body = document(request)?;
+    let kind = api::own_kind(&request.subresource).ok_or_else(ApiError::method_not_allowed)?;
+    let body = document(request, kind)?;
     let options = options::write(request)?;
     match request.subresource.as_str() {
         "eviction" => {
@@ -145,7 +146,7 @@ fn is_binding(kind: &ServedKind) -> bool {
 
 /// Binds the Pod that has the name of the Binding.
 async fn create_binding(core: &Core, request: &Request) -> Result<Answered, ApiError> {
-    let body = document(request)?;
+    let body = document(request, ["", "v1", "Binding"])?;
     let options = options::write(request)?;
     let registry = core.registry();
     let pods = registry
@@ -156,16 +157,17 @@ async fn create_binding(core: &Core, request: &Request) -> Result<Answered, ApiE
     api::bind(core, &target, &name, body, &options).await
 }
 
-/// The decoded body of any kind.
-fn document(request: &Request) -> Result<Value, ApiError> {
+/// The decoded body, which has this group, version and kind.
+fn document(request: &Request, kind: [&str; 3]) -> Result<Value, ApiError> {
     let media = body::media_type(&request.record.content_type);
-    body::decode(&media, &request.body)
+    let object = body::decode(&media, &request.body)?;
+    api::recognize_as(kind, object, &request.body)
 }
 
 async fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
     if request.subresource == "scale" {
         let options = options::write(request)?;
-        let scale = document(request)?;
+        let scale = document(request, ["autoscaling", "v1", "Scale"])?;
         api::named(&request.target, &scale, &request.name)?;
         return api::write_scale(core, &request.target, &request.name, &options, |_| {
             Ok(scale.clone())

@@ -105,3 +105,116 @@ async fn an_inconsistent_status_is_refused() {
         "Deployment.apps \"a\" is invalid: status.readyReplicas: Invalid value: 5: cannot be greater than status.replicas"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn options_of_wrong_types_delete_nothing() {
+    let client = Client::new().await;
+    client.map("a", "web").await;
+    let path = format!("{MAPS}/a");
+    let mistyped = |text: &str| format!("json: cannot unmarshal {text}");
+    for (options, message) in [
+        (
+            json!({"dryRun": "All"}),
+            mistyped("string into Go struct field DeleteOptions.dryRun of type []string"),
+        ),
+        (
+            json!({"preconditions": {"uid": 5}}),
+            mistyped(
+                "number into Go struct field Preconditions.preconditions.uid of type types.UID",
+            ),
+        ),
+        (
+            json!({"gracePeriodSeconds": "0"}),
+            mistyped("string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"),
+        ),
+    ] {
+        for path in [&path, MAPS] {
+            let refused = client.delete_with(path, &options).await;
+            assert_eq!(
+                refused.failure(),
+                (400, "BadRequest", &*message),
+                "{options}"
+            );
+        }
+    }
+    for options in [json!([]), json!("x"), json!(5)] {
+        let refused = client.delete_with(&path, &options).await;
+        let text = refused.failure().2.to_owned();
+        assert!(
+            text.starts_with("couldn't get version/kind; json parse error: json: cannot unmarshal"),
+            "{text}"
+        );
+    }
+    assert_eq!(client.get(&path).await.code, 200);
+    client.delete_with(&path, &json!(null)).await.object();
+    assert_eq!(client.get(&path).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_of_subresources_have_the_types_of_their_kinds() {
+    let client = Client::new().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    client.post(pods, &pod).await.object();
+    let account = "/api/v1/namespaces/default/serviceaccounts";
+    client
+        .post(account, &json!({"metadata": {"name": "a"}}))
+        .await
+        .object();
+    let target = json!({"kind": "Node", "name": "n"});
+    for (path, body, message) in [
+        (
+            format!("{pods}/a/eviction"),
+            json!({"metadata": {"name": "a"}, "deleteOptions": {"dryRun": "All"}}),
+            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal string into Go struct field \
+             DeleteOptions.deleteOptions.dryRun of type []string",
+        ),
+        (
+            format!("{pods}/a/binding"),
+            json!({"metadata": {"name": "a", "labels": {"a": 1}}, "target": target}),
+            "Binding in version \"v1\" cannot be handled as a Binding: json: cannot unmarshal number into Go struct field \
+             ObjectMeta.metadata.labels of type string",
+        ),
+        (
+            "/api/v1/namespaces/default/bindings".to_owned(),
+            json!({"metadata": {"name": "a", "annotations": {"a": true}}, "target": target}),
+            "Binding in version \"v1\" cannot be handled as a Binding: json: cannot unmarshal bool into Go struct field \
+             ObjectMeta.metadata.annotations of type string",
+        ),
+        (
+            format!("{account}/a/token"),
+            json!({"spec": {"audiences": "x"}}),
+            "TokenRequest in version \"v1\" cannot be handled as a TokenRequest: json: cannot unmarshal string into Go struct field \
+             TokenRequestSpec.spec.audiences of type []string",
+        ),
+    ] {
+        let refused = client.post(&path, &body).await;
+        assert_eq!(refused.failure(), (400, "BadRequest", message), "{path}");
+        let refused = client.post(&path, &json!([])).await;
+        assert_eq!(refused.code, 400, "{path}");
+    }
+    assert_eq!(client.get(&format!("{pods}/a")).await.code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_that_is_no_object_is_refused() {
+    let client = Client::new().await;
+    for path in [
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews",
+    ] {
+        for body in [
+            json!([]),
+            json!("x"),
+            json!({"metadata": "x", "spec": {"user": "ann", "resourceAttributes": {"namespace": "default"}}}),
+        ] {
+            let refused = client.post(path, &body).await;
+            assert_eq!(refused.failure().1, "BadRequest", "{path} {body}");
+        }
+    }
+}

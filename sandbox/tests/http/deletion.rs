@@ -214,3 +214,85 @@ async fn a_deleted_namespace_deletes_its_content() {
     );
     assert_eq!(kept.json["details"]["name"], Value::from("default"));
 }
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+fn pod(node: &str) -> Value {
+    let mut pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    if !node.is_empty() {
+        pod["spec"]["nodeName"] = json!(node);
+    }
+    pod
+}
+
+/// The grace period of an object, and how long after another object its deletion ends.
+fn grace(object: &Value, since: &Value) -> (i64, i64) {
+    let time = |object: &Value| -> jiff::Timestamp {
+        let text = object["metadata"]["deletionTimestamp"].as_str();
+        text.unwrap().parse().unwrap()
+    };
+    let seconds = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    (
+        seconds.unwrap(),
+        time(object).as_second() - time(since).as_second(),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_sees_that_a_pod_is_deleted_before_it_is_gone() {
+    let client = Client::new().await;
+    let made = client.post(PODS, &pod("")).await.object();
+    let mut watch = client
+        .watch(&format!(
+            "{PODS}?watch=1&resourceVersion={}",
+            version(&made)
+        ))
+        .await;
+    let path = format!("{PODS}/a");
+    let dry = client
+        .delete_with(&path, &json!({"dryRun": ["All"]}))
+        .await
+        .object();
+    assert!(dry["metadata"]["deletionTimestamp"].is_string());
+    let gone = client.delete(&path).await.object();
+    let (kind, marked) = watch.event().await;
+    assert_eq!(kind, "MODIFIED");
+    assert_eq!(grace(&marked, &marked).0, 0);
+    let generation = |object: &Value| object["metadata"]["generation"].as_i64().unwrap();
+    assert_eq!(generation(&marked), generation(&made) + 1);
+    let (kind, last) = watch.event().await;
+    assert_eq!((&*kind, &last), ("DELETED", &gone));
+    assert_eq!(grace(&last, &marked), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grace_period_may_be_shortened_and_counts_from_its_beginning() {
+    let client = Client::new().await;
+    client.post(PODS, &pod("n")).await.object();
+    let path = format!("{PODS}/a");
+    let within = async |seconds: i64| {
+        let options = json!({"gracePeriodSeconds": seconds});
+        client.delete_with(&path, &options).await.object()
+    };
+    let first = within(40).await;
+    assert_eq!(grace(&first, &first).0, 40);
+    tokio::time::advance(std::time::Duration::from_secs(10)).await;
+    // Neither a deletion without a grace period nor a longer one changes anything.
+    let again = client.delete(&path).await.object();
+    assert_eq!(version(&again), version(&first));
+    assert_eq!(version(&within(60).await), version(&first));
+    let orphan = client
+        .delete_with(&path, &json!({"propagationPolicy": "Orphan"}))
+        .await;
+    assert_eq!(version(&orphan.object()), version(&first));
+    let shorter = within(20).await;
+    assert_eq!(grace(&shorter, &first), (20, -20));
+    tokio::time::advance(std::time::Duration::from_secs(15)).await;
+    // It is over, but the Pod still ends by itself.
+    let over = within(5).await;
+    assert_eq!(grace(&over, &first), (1, -15));
+    let last = within(0).await;
+    assert_eq!(grace(&last, &first), (0, -15));
+    assert_eq!(client.get(&path).await.code, 404);
+}

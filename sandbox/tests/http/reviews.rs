@@ -372,16 +372,30 @@ async fn impersonation_and_grants_need_permission() {
         let answer = ask(&client, "ann", "GET", "/version", headers, Value::Null).await;
         assert_eq!(answer.code, code, "{headers:?} {}", answer.text);
     }
-    let granted = ask(
-        &client,
-        "ann",
-        "POST",
-        &format!("{ROLES}/clusterroles"),
-        &[],
-        role("ClusterRole", "x", json!([])),
-    )
-    .await;
-    assert_eq!(granted.code, 501, "{}", granted.text);
+    let grant = async |name: &str, rules: Value| {
+        let path = format!("{ROLES}/clusterroles");
+        let role = role("ClusterRole", name, rules);
+        ask(&client, "ann", "POST", &path, &[], role).await
+    };
+    assert_eq!(grant("nothing", json!([])).await.code, 201);
+    let own = json!([{"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"]}]);
+    assert_eq!(grant("own", own).await.code, 201);
+    let more = json!([
+        {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["secrets"]},
+        {"verbs": ["get"], "nonResourceURLs": ["/metrics"]},
+    ]);
+    let refused = grant("more", more).await;
+    assert_eq!(
+        refused.failure(),
+        (
+            403,
+            "Forbidden",
+            "clusterroles.rbac.authorization.k8s.io \"more\" is forbidden: user \"ann\" (groups=[\"staff\" \"system:authenticated\"]) is \
+             attempting to grant RBAC permissions not currently held:\n\
+             {APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}\n\
+             {NonResourceURLs:[\"/metrics\"], Verbs:[\"get\"]}"
+        )
+    );
 }
 
 #[tokio::test]
@@ -457,5 +471,100 @@ async fn a_review_says_which_selectors_it_could_not_use() {
     assert_eq!(
         review(&client, kind, unusable).await["evaluationError"],
         "spec.resourceAttributes.fieldSelector ignored due to parse error"
+    );
+}
+
+#[tokio::test]
+async fn only_reads_of_a_collection_are_authorized_by_the_name_in_their_field_selector() {
+    let client = guarded().await;
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"],
+        "verbs": ["list", "create", "deletecollection"]}]);
+    client
+        .post(
+            &format!("{ROLES}/clusterroles"),
+            &role("ClusterRole", "one", rules),
+        )
+        .await
+        .object();
+    let ann = json!({"kind": "User", "name": "ann"});
+    client
+        .post(
+            &format!("{ROLES}/clusterrolebindings"),
+            &binding("ClusterRoleBinding", "one", "ClusterRole", ann),
+        )
+        .await
+        .object();
+    let path = format!("{MAPS}?fieldSelector=metadata.name%3Da");
+    let map = json!({"metadata": {"name": "b"}});
+    let send =
+        async |method: &str, body: Value| ask(&client, "ann", method, &path, &[], body).await.code;
+    assert_eq!(send("GET", Value::Null).await, 200);
+    assert_eq!(send("POST", map).await, 403);
+    assert_eq!(send("DELETE", Value::Null).await, 403);
+}
+
+#[tokio::test]
+async fn a_user_binds_only_roles_that_the_user_has_or_may_bind() {
+    let client = guarded().await;
+    let put = async |plural: &str, object: Value| {
+        client
+            .post(&format!("{ROLES}/{plural}"), &object)
+            .await
+            .object();
+    };
+    let api = "rbac.authorization.k8s.io";
+    let ann = json!({"kind": "User", "name": "ann"});
+    let rules = json!([
+        {"verbs": ["create", "update", "patch"], "apiGroups": [api], "resources": ["clusterrolebindings", "clusterroles"]},
+        {"verbs": ["bind"], "apiGroups": [api], "resources": ["clusterroles"], "resourceNames": ["free"]},
+        {"verbs": ["escalate"], "apiGroups": [api], "resources": ["clusterroles"], "resourceNames": ["open"]},
+        {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]},
+    ]);
+    put("clusterroles", role("ClusterRole", "ann", rules)).await;
+    put(
+        "clusterrolebindings",
+        binding("ClusterRoleBinding", "ann", "ClusterRole", ann.clone()),
+    )
+    .await;
+    let secrets = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}]);
+    let pods = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
+    for (name, rules) in [
+        ("free", &secrets),
+        ("own", &pods),
+        ("other", &secrets),
+        ("open", &pods),
+    ] {
+        put("clusterroles", role("ClusterRole", name, rules.clone())).await;
+    }
+    let bind = async |name: &str| {
+        let path = format!("{ROLES}/clusterrolebindings");
+        let object = binding("ClusterRoleBinding", name, "ClusterRole", ann.clone());
+        ask(&client, "ann", "POST", &path, &[], object).await.code
+    };
+    assert_eq!(bind("free").await, 201);
+    // With the role that is bound now ann has what the other one grants.
+    assert_eq!(bind("other").await, 201);
+    assert_eq!(bind("own").await, 201);
+    assert_eq!(bind("cluster-admin").await, 403);
+    assert_eq!(bind("absent").await, 404);
+    let change = async |name: &str, rules: &Value| {
+        let path = format!("{ROLES}/clusterroles/{name}");
+        let headers = [("content-type", "application/merge-patch+json")];
+        let patch = json!({"rules": rules});
+        ask(&client, "ann", "PATCH", &path, &headers, patch)
+            .await
+            .code
+    };
+    let nodes = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}]);
+    assert_eq!(change("open", &nodes).await, 200);
+    assert_eq!(change("own", &nodes).await, 403);
+    let gather =
+        json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}});
+    let path = format!("{ROLES}/clusterroles/own");
+    let headers = [("content-type", "application/merge-patch+json")];
+    let refused = ask(&client, "ann", "PATCH", &path, &headers, gather).await;
+    assert_eq!(
+        refused.failure().2,
+        "clusterroles.rbac.authorization.k8s.io \"own\" is forbidden: must have cluster-admin privileges to use the aggregationRule"
     );
 }

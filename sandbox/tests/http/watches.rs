@@ -243,3 +243,18 @@ async fn a_watch_ends_when_its_client_disconnects() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_gets_a_bookmark_shortly_before_its_time_is_over() {
+    let client = Client::new().await;
+    let version_of = |answer: &crate::client::Answer| version(&answer.json).to_owned();
+    let now = version_of(&client.get(MAPS).await);
+    let path =
+        format!("{MAPS}?watch=1&allowWatchBookmarks=true&resourceVersion={now}&timeoutSeconds=30");
+    let began = tokio::time::Instant::now();
+    let mut watch = client.watch(&path).await;
+    let (kind, _) = watch.event().await;
+    assert_eq!((&*kind, began.elapsed().as_secs()), ("BOOKMARK", 28));
+    assert!(watch.next().await.unwrap().is_none());
+    assert_eq!(began.elapsed().as_secs(), 30);
+}

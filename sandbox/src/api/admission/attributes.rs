@@ -131,6 +131,12 @@ pub(crate) fn own_kind(subresource: &str) -> Option<Triple<'static>> {
     })
 }
 
+/// The name of the definition of a built-in kind.
+pub(crate) fn definition([group, version, kind]: Triple<'_>) -> String {
+    let group = group.split('.').next().filter(|group| !group.is_empty());
+    format!("io.k8s.api.{}.{version}.{kind}", group.unwrap_or("core"))
+}
+
 fn deletion(options: &DeleteOptions) -> Value {
     let mut shown = Map::new();
     shown.insert("kind".into(), "DeleteOptions".into());

@@ -52,7 +52,7 @@ use crate::go;
 use crate::meta;
 use crate::registry::ServedKind;
 
-pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use attributes::{Attributes, Operation, Triple, definition, own_kind};
 pub(crate) use configurations::Configurations;
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
@@ -248,10 +248,8 @@ async fn received(
     object: Value,
     validation: FieldValidation,
 ) -> Result<Value, ApiError> {
-    if let Some([group, version, kind]) = attributes::own_kind(attributes.subresource) {
-        let group = group.split('.').next().filter(|group| !group.is_empty());
-        let definition = format!("io.k8s.api.{}.{version}.{kind}", group.unwrap_or("core"));
-        return match go::mistyped(&definition, &object) {
+    if let Some(kind) = attributes::own_kind(attributes.subresource) {
+        return match go::mistyped(&attributes::definition(kind), &object) {
             Some(wrong) => Err(ApiError::internal(wrong)),
             None => Ok(object),
         };

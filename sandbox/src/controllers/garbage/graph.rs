@@ -43,6 +43,12 @@ impl Node {
             deleting,
         }
     }
+
+    /// Whether the object holds this owner, which waits for its dependents.
+    pub(super) fn blocks(&self, owner: &str) -> bool {
+        let mut owners = self.owners.iter();
+        owners.any(|known| known.uid == owner && known.blocks)
+    }
 }
 
 impl Graph {

@@ -15,9 +15,11 @@
 //! - A cluster-scoped dependent of a namespaced kind cannot be resolved and stays. An owner in another namespace counts
 //!   as absent. The collector reports both with an Event `OwnerRefInvalidNamespace`.
 //! - An owner of a kind that is not served is not absent: the dependent waits until the kind is served.
+//! - If dependents wait for each other in a circle, the collector first lets a dependent block none of its owners.
 //!
-//! The collector works when something has changed and never by time, so tests on a paused clock see the same order
-//! every time.
+//! A write that fails is tried again, after 5 ms and then after twice the last time, at most after 1000 s. An owner keeps its
+//! finalizer until the writes to its dependents have succeeded. Apart from that the collector works when something has changed and
+//! never by time, so tests on a paused clock see the same order every time.
 //!
 //! | file | what it holds |
 //! | --- | --- |

@@ -1,5 +1,9 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
 use serde_json::{Value, json};
 
 use crate::Sandbox;
@@ -9,7 +13,7 @@ use crate::registry::GroupResource;
 
 struct World {
     handle: Handle,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
 }
 
 impl World {
@@ -17,7 +21,7 @@ impl World {
         let sandbox = Sandbox::builder().seed(1).build().unwrap();
         Self {
             handle: Handle::new(sandbox.core(), "test"),
-            _sandbox: sandbox,
+            sandbox: sandbox,
         }
     }
 
@@ -334,4 +338,166 @@ async fn a_dependent_is_judged_when_the_kind_of_its_owner_becomes_served() {
     world.handle.create(&definitions, definition).unwrap();
     world.wait_until_idle().await;
     assert!(world.names().is_empty());
+}
+
+impl World {
+    /// A policy that refuses this operation on ConfigMaps to the garbage collector.
+    fn refuse(&self, operation: &str) {
+        let policy = json!({
+            "matchConstraints": {"resourceRules": [{
+                "operations": [operation], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+            }]},
+            "validations": [{"expression": "!request.userInfo.username.endsWith('garbage-collector')"}],
+        });
+        let bound = json!({"policyName": "rules", "validationActions": ["Deny"]});
+        for (plural, spec) in [(POLICIES, policy), (BINDINGS, bound)] {
+            let object = json!({"metadata": {"name": "rules"}, "spec": spec});
+            self.handle.create(&admission(plural), object).unwrap();
+        }
+    }
+
+    /// Removes the policy.
+    fn allow(&self) {
+        let options = DeleteOptions::default();
+        let binding = admission(BINDINGS);
+        self.handle
+            .delete(&binding, None, "rules", &options)
+            .unwrap();
+    }
+
+    /// A webhook that is asked about this operation on ConfigMaps. It needs a second, and refuses the first request if
+    /// `fails_first`.
+    fn ask(&self, operation: &str, fails_first: bool) {
+        let asked = Arc::new(AtomicBool::new(false));
+        self.sandbox
+            .webhook("default/rules", move |request: Request<Bytes>| {
+                let refuses = fails_first && !asked.swap(true, Ordering::Relaxed);
+                async move {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    let review: Value = serde_json::from_slice(request.body()).unwrap();
+                    let response = json!({"uid": review["request"]["uid"], "allowed": !refuses});
+                    let answer = json!({
+                        "kind": "AdmissionReview", "apiVersion": review["apiVersion"], "response": response,
+                    });
+                    Response::new(answer.to_string().into())
+                }
+            });
+        let webhook = json!({
+            "name": "rules.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"namespace": "default", "name": "rules"}},
+            "rules": [{"operations": [operation], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+        });
+        let object = json!({"metadata": {"name": "rules"}, "webhooks": [webhook]});
+        let resource = admission("validatingwebhookconfigurations");
+        self.handle.create(&resource, object).unwrap();
+    }
+}
+
+const POLICIES: &str = "validatingadmissionpolicies";
+const BINDINGS: &str = "validatingadmissionpolicybindings";
+
+fn admission(plural: &str) -> GroupResource {
+    GroupResource::new("admissionregistration.k8s.io", plural)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_stays_until_its_orphans_have_lost_the_reference() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("default", "b", &[owner(&top)]);
+    world.refuse("UPDATE");
+    world.delete("a", Propagation::Orphan);
+    world.wait_until_idle().await;
+    assert_eq!(meta::finalizers(&world.get("a").unwrap()), ["orphan"]);
+    world.allow();
+    world.wait_until_idle().await;
+    assert_eq!(world.names(), ["b"]);
+    let metadata = &world.get("b").unwrap()["metadata"];
+    assert!(metadata.get("ownerReferences").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_waits_for_a_webhook_that_is_asked_about_its_orphans() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("default", "b", &[owner(&top)]);
+    world.ask("UPDATE", false);
+    let options = DeleteOptions {
+        propagation: Some(Propagation::Orphan),
+        ..DeleteOptions::default()
+    };
+    // Deletions are not asked about.
+    let resource = resource("default");
+    let deleted = world
+        .handle
+        .delete(&resource, Some("default"), "a", &options);
+    deleted.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(world.names(), ["a", "b"]);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.names(), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_deletion_is_tried_again() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("default", "b", &[owner(&top)]);
+    world.refuse("DELETE");
+    world.delete("a", Propagation::Background);
+    world.wait_until_idle().await;
+    assert_eq!(world.names(), ["b"]);
+    world.allow();
+    world.wait_until_idle().await;
+    assert!(world.names().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_a_webhook_refuses_is_tried_again() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("default", "b", &[owner(&top)]);
+    world.delete("a", Propagation::Background);
+    world.ask("DELETE", true);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(world.names(), ["b"]);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(world.names().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_foreground_a_circle_of_owners_is_deleted() {
+    let world = World::new();
+    let one = world.create("default", "a", &[]);
+    let two = world.create("default", "b", &[owner(&one)]);
+    let close = |object: &mut Value| object["metadata"]["ownerReferences"] = json!([owner(&two)]);
+    let resource = resource("default");
+    world
+        .handle
+        .update(&resource, Some("default"), "a", "", close)
+        .unwrap();
+    world.delete("a", Propagation::Foreground);
+    world.wait_until_idle().await;
+    assert!(world.names().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_goes_when_its_dependent_blocks_it_no_longer() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("default", "b", &[owner(&top)]);
+    world.set_finalizers("b", &["test/hold"]);
+    world.delete("a", Propagation::Foreground);
+    world.wait_until_idle().await;
+    assert_eq!(world.names(), ["a", "b"]);
+    let release = |object: &mut Value| {
+        object["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = json!(false);
+    };
+    let resource = resource("default");
+    world
+        .handle
+        .update(&resource, Some("default"), "b", "", release)
+        .unwrap();
+    world.wait_until_idle().await;
+    assert_eq!(world.names(), ["b"]);
 }

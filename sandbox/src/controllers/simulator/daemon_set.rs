@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::claim::{claim, is_selected};
 use super::deployment::bound;
 use super::events::{self, Message};
 use super::history::{self, REVISION_LABEL};
 use super::node::{self, misfit, repels};
-use super::object::{daemon_sets, is_true, nodes, number, set_count, update};
+use super::object::{daemon_sets, is_true, nodes, number, pods, set_count, update};
 use super::pod_control::{self, available_in, controlled, from_template, has_ended};
 use crate::api::Handle;
 use crate::meta;
@@ -34,6 +35,11 @@ pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
     let latest = history::latest(handle, set, &mut revisions)?;
     let hash = history::hash(&latest).to_owned();
     if !meta::is_deleting(set) {
+        let namespace = meta::text(set, "namespace");
+        let all = handle.list(&pods(), Some(namespace));
+        claim(handle, set, (&pods(), &all), None, |pod| {
+            is_selected(set, pod)
+        });
         let step = Step::new(handle, set, &hash);
         step.place();
         // The Pods after the writes above.

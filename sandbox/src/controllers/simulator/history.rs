@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::claim::{claim, is_selected};
 use super::object::{
     controller_reference, hash_name, is_controlled_by, number, resource_of, update,
 };
@@ -23,6 +24,10 @@ fn revisions() -> GroupResource {
 /// The revisions of a workload, the oldest first.
 pub(super) fn of(handle: &Handle, owner: &Value) -> Vec<Arc<Value>> {
     let namespace = meta::text(owner, "namespace");
+    let all = handle.list(&revisions(), Some(namespace));
+    claim(handle, owner, (&revisions(), &all), None, |revision| {
+        is_selected(owner, revision)
+    });
     let mut all = handle.list(&revisions(), Some(namespace));
     all.retain(|revision| is_controlled_by(revision, owner));
     all.sort_by_key(|revision| number(revision, "/revision"));

@@ -36,10 +36,13 @@
 //!   `ImagePullBackOff`. It starts once it gets another image.
 //! - A started container has a log of one line, `simulated: container … started`. [`Pods`](crate::Pods) adds other
 //!   output and programs.
-//! - Controllers record the Events that those of a cluster record when they create and delete Pods. An Event that was not seen for an
+//! - Controllers record the Events that those of a cluster record when they create and delete Pods and when a Deployment scales a ReplicaSet. An Event that was not seen for an
 //!   hour is deleted.
 //!
-//! The resources of nodes and the adoption of Pods are not simulated.
+//! Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets and Jobs adopt what their selector selects and nobody controls, and
+//! release what it no longer selects.
+//!
+//! The resources of nodes are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
 //! every time.
@@ -51,6 +54,7 @@
 //! | `node_lifecycle.rs` | nodes that stop |
 //! | `kubelet/` | Pods and their containers |
 //! | `pod_control.rs` | what all controllers of Pods do alike |
+//! | `claim.rs` | which objects a controller adopts and releases |
 //! | `replica_set.rs` | ReplicaSets and ReplicationControllers |
 //! | `deployment/` | Deployments |
 //! | `daemon_set.rs` | DaemonSets |
@@ -68,6 +72,7 @@
 //! | `conditions.rs`, `object.rs` | helpers |
 
 mod autoscaler;
+mod claim;
 mod conditions;
 mod cron_job;
 mod daemon_set;
@@ -78,6 +83,8 @@ mod events;
 mod history;
 mod job;
 mod kubelet;
+#[cfg(test)]
+mod large_test;
 mod load_balancer;
 mod namespace_defaults;
 mod node;

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::claim::{claim, is_selected};
 use super::conditions::{self, Condition};
-use super::object::{controller_reference, is_true, number, resource_of, set_count, update};
+use super::object::{controller_reference, is_true, number, pods, resource_of, set_count, update};
 use super::pod_control;
 use crate::api::Handle;
 use crate::builtin::selects;
@@ -12,6 +13,9 @@ use crate::meta;
 /// The pause before the next try to create a Pod that was refused, for example because of a quota.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// The most Pods that one step creates or deletes, so that other objects have their turn.
+const MOST: usize = 500;
+
 /// Creates or deletes the Pods of a ReplicaSet or a ReplicationController, and reports counts. Returns the time until the next one.
 pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
     let component = match set["kind"] == "ReplicaSet" {
@@ -19,26 +23,39 @@ pub(super) fn reconcile(handle: &Handle, set: &Value) -> Option<Duration> {
         false => "replication-controller",
     };
     let mut failure = None;
+    let mut is_done = true;
     if !meta::is_deleting(set) {
+        let namespace = meta::text(set, "namespace");
+        let mut active = handle.list(&pods(), Some(namespace));
+        active.retain(|pod| pod_control::is_active(pod));
+        claim(handle, set, (&pods(), &active), None, |pod| {
+            is_selected(set, pod)
+        });
         let mut live = pod_control::controlled(handle, set);
         live.retain(|pod| pod_control::is_active(pod));
+        let count = live.len();
         let wanted = usize::try_from(number(set, "/spec/replicas")).unwrap_or_default();
-        for _ in live.len()..wanted {
+        let missing = wanted.saturating_sub(count);
+        for _ in 0..missing.min(MOST) {
             let pod = pod_control::from_template(set, &set["spec"]["template"]);
             if let Err(error) = pod_control::create(handle, set, component, pod) {
                 failure = Some(error.to_string());
                 break;
             }
         }
-        if live.len() > wanted {
+        if count > wanted {
             live.sort_by_cached_key(|pod| pod_control::by_use(pod));
-            for pod in live.split_off(wanted) {
+            // The least useful ones go.
+            for pod in live.split_off(wanted.max(count.saturating_sub(MOST))) {
                 pod_control::delete(handle, set, component, &pod);
             }
         }
+        is_done = wanted.abs_diff(count) <= MOST;
     }
     let next = report(handle, set, failure.as_deref());
     match failure {
+        // The rest follows with the next step.
+        None if !is_done => Some(Duration::ZERO),
         Some(_) => Some(next.map_or(RETRY, |next| next.min(RETRY))),
         None => next,
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::autoscaler::{Autoscalers, autoscalers};
+use super::claim::is_selected;
 use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
@@ -156,6 +157,8 @@ impl Simulator {
                 }
                 let events = self.feed.poll();
                 self.handle_events(events);
+                // A long queue must not keep others from their work. Dropped here, the simulator ends as anywhere else.
+                tokio::task::yield_now().await;
             }
         }
     }
@@ -166,6 +169,7 @@ impl Simulator {
                 FeedEvent::Put { resource, object } => {
                     let object = object.value();
                     self.enqueue_owner(&object);
+                    self.enqueue_adopters(&resource, &object);
                     self.enqueue_selecting(&resource, &object, false);
                     if resource == claims() {
                         self.enqueue_users(&object);
@@ -226,6 +230,34 @@ impl Simulator {
         };
         self.enqueue(owner.clone());
         Some(owner)
+    }
+
+    /// Enqueues the workloads that can adopt an object without a controller.
+    fn enqueue_adopters(&mut self, resource: &GroupResource, object: &Value) {
+        let kinds = if *resource == pods() {
+            vec![
+                replica_sets(),
+                replication_controllers(),
+                stateful_sets(),
+                daemon_sets(),
+                jobs(),
+            ]
+        } else if *resource == replica_sets() {
+            vec![deployments()]
+        } else {
+            return;
+        };
+        if controller(object).is_some() || meta::is_deleting(object) {
+            return;
+        }
+        let namespace = meta::text(object, "namespace");
+        for kind in kinds {
+            for owner in self.handle.list(&kind, Some(namespace)) {
+                if is_selected(&owner, object) {
+                    self.enqueue(ObjectKey::of(kind.clone(), &owner));
+                }
+            }
+        }
     }
 
     /// Enqueues the Pods that wait for a claim.

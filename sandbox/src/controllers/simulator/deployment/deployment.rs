@@ -4,35 +4,51 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::rollout::{Share, Strategy, bound, step};
-use super::status;
+use super::{annotations, status};
 use crate::api::{DeleteOptions, Handle};
+use crate::controllers::simulator::claim::{claim, is_selected};
+use crate::controllers::simulator::events::{self, Message};
 use crate::controllers::simulator::object::{
-    REVISION, controller_reference, deployments, hash_name, is_controlled_by, number, pods,
-    replica_sets, revision,
+    controller_reference, deployments, hash_name, is_controlled_by, number, pods, replica_sets,
+    revision, set_count,
 };
 use crate::meta;
 
+const COMPONENT: &str = "deployment-controller";
 const HASH: &str = "pod-template-hash";
+/// The pause before the next try to create a ReplicaSet that was refused.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// Moves a Deployment one step forward and reports its status. Returns the time until the next one.
 pub(in crate::controllers::simulator) fn reconcile(
     handle: &Handle,
     deployment: &Value,
 ) -> Option<Duration> {
+    let namespace = meta::text(deployment, "namespace");
+    let all = handle.list(&replica_sets(), Some(namespace));
+    claim(handle, deployment, (&replica_sets(), &all), None, |set| {
+        is_selected(deployment, set)
+    });
     let mut old = replica_sets_of(handle, deployment);
     let mut new = newest(deployment, &old).map(|at| old.remove(at));
     if meta::is_deleting(deployment) {
-        return status::report(handle, deployment, new.as_deref(), &old);
+        return status::report(handle, deployment, new.as_deref(), &old, None);
     }
     let paused = deployment.pointer("/spec/paused") == Some(&Value::Bool(true));
+    let mut failure = None;
+    if new.is_none() && !paused {
+        match create(handle, deployment, &old) {
+            Ok(made) => new = made,
+            Err(why) => failure = Some(why),
+        }
+    }
+    if let Some(found) = &mut new {
+        synchronize(handle, deployment, found, &old);
+    }
     if paused {
         scale_paused(handle, deployment, new.as_deref(), &old);
     } else {
-        if new.is_none() {
-            new = create(handle, deployment, &old);
-        }
         if let Some(new) = &new {
-            mark(handle, new, &old);
             roll(handle, deployment, new, &old);
         }
         clean_up(handle, deployment, &old);
@@ -40,7 +56,11 @@ pub(in crate::controllers::simulator) fn reconcile(
     // The state after the writes above.
     let mut old = replica_sets_of(handle, deployment);
     let new = newest(deployment, &old).map(|at| old.remove(at));
-    status::report(handle, deployment, new.as_deref(), &old)
+    let next = status::report(handle, deployment, new.as_deref(), &old, failure.as_deref());
+    match failure {
+        Some(_) => Some(next.map_or(RETRY, |next| next.min(RETRY))),
+        None => next,
+    }
 }
 
 /// The ReplicaSets of a Deployment, by revision.
@@ -83,8 +103,16 @@ fn hash(template: &Value, collisions: i64) -> String {
     hash_name(&text)
 }
 
-fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc<Value>> {
-    let template = deployment.pointer("/spec/template")?;
+/// Creates the ReplicaSet with the present template. Returns `None` if this will be tried again because something changes.
+///
+/// # Errors
+/// The reason why it was refused.
+fn create(
+    handle: &Handle,
+    deployment: &Value,
+    old: &[Arc<Value>],
+) -> Result<Option<Arc<Value>>, String> {
+    let template = &deployment["spec"]["template"];
     let hash = hash(template, number(deployment, "/status/collisionCount"));
     let (namespace, name) = (meta::text(deployment, "namespace"), meta::name(deployment));
     let mut template = template.clone();
@@ -96,12 +124,9 @@ fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc
     if ready > 0 {
         spec["minReadySeconds"] = json!(ready);
     }
-    let revision = old
-        .iter()
-        .map(|set| revision(set))
-        .max()
-        .unwrap_or_default()
-        + 1;
+    let next = latest(old) + 1;
+    let mut annotations = annotations::of_new(deployment, &Value::Null, next);
+    annotations::set_size(deployment, &mut annotations);
     let full = format!("{name}-{hash}");
     let set = json!({
         "apiVersion": "apps/v1",
@@ -110,13 +135,14 @@ fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc
             "name": full,
             "namespace": namespace,
             "labels": template["metadata"]["labels"],
-            "annotations": {REVISION: revision.to_string()},
+            "annotations": annotations,
             "ownerReferences": [controller_reference(deployment)],
         },
         "spec": spec,
     });
     match handle.create(&replica_sets(), set) {
-        Ok(set) => Some(Arc::new(set)),
+        Ok(set) => Ok(Some(Arc::new(set))),
+        Err(error) if error.is_waiting() => Ok(None),
         Err(error) if error.code == 409 => {
             // Another ReplicaSet has that name. This write causes the next reconcile, which uses another hash.
             let _ = handle.update(
@@ -129,28 +155,42 @@ fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc
                     deployment["status"]["collisionCount"] = json!(count);
                 },
             );
-            None
+            Ok(None)
         }
+        // Its namespace is about to be deleted.
+        Err(error) if error.has_cause("NamespaceTerminating") => Ok(None),
         Err(error) => {
-            tracing::debug!(%namespace, %name, %error, "the simulator cannot create the ReplicaSet");
-            None
+            let why = format!("Failed to create new replica set {full:?}: {error}");
+            record(handle, deployment, status::CREATE_ERROR, &why);
+            Err(why)
         }
     }
 }
 
-/// Gives a ReplicaSet that is used again (a roll-back) the latest revision.
-fn mark(handle: &Handle, new: &Value, old: &[Arc<Value>]) {
-    let latest = old
-        .iter()
-        .map(|set| revision(set))
-        .max()
-        .unwrap_or_default();
-    if revision(new) > latest {
+/// The latest revision of these ReplicaSets.
+fn latest(sets: &[Arc<Value>]) -> i64 {
+    let revisions = sets.iter().map(|set| revision(set));
+    revisions.max().unwrap_or_default()
+}
+
+/// Gives the ReplicaSet with the present template the annotations of its Deployment, and the latest revision if it is used again (a
+/// roll-back).
+fn synchronize(handle: &Handle, deployment: &Value, new: &mut Arc<Value>, old: &[Arc<Value>]) {
+    let next = latest(old) + 1;
+    let ready = number(deployment, "/spec/minReadySeconds");
+    let of = |set: &Value| annotations::of_new(deployment, &set["metadata"]["annotations"], next);
+    let found: &Value = new;
+    let known = found["metadata"]["annotations"].as_object();
+    if known == Some(&of(found)) && number(found, "/spec/minReadySeconds") == ready {
         return;
     }
-    update(handle, new, |set| {
-        set["metadata"]["annotations"][REVISION] = json!((latest + 1).to_string());
+    let changed = update(handle, new, |set| {
+        set["metadata"]["annotations"] = of(set).into();
+        set_count(&mut set["spec"], "minReadySeconds", ready);
     });
+    if let Some(changed) = changed {
+        *new = Arc::new(changed);
+    }
 }
 
 fn roll(handle: &Handle, deployment: &Value, new: &Value, old: &[Arc<Value>]) {
@@ -178,9 +218,9 @@ fn roll(handle: &Handle, deployment: &Value, new: &Value, old: &[Arc<Value>]) {
     };
     let shares: Vec<Share> = old.iter().map(|set| share(set)).collect();
     let (grown, rest) = step(strategy, desired, &share(new), &shares);
-    scale(handle, new, grown);
+    scale(handle, deployment, new, grown);
     for (set, replicas) in old.iter().zip(rest) {
-        scale(handle, set, replicas);
+        scale(handle, deployment, set, replicas);
     }
 }
 
@@ -210,16 +250,41 @@ fn scale_paused(handle: &Handle, deployment: &Value, new: Option<&Value>, old: &
         .filter(|set| meta::uid(set) != meta::uid(active))
         .map(|set| number(set, "/spec/replicas"))
         .sum();
-    scale(handle, active, (desired - others).max(0));
+    scale(handle, deployment, active, (desired - others).max(0));
 }
 
-fn scale(handle: &Handle, set: &Value, replicas: i64) {
-    if number(set, "/spec/replicas") != replicas {
-        update(handle, set, |set| set["spec"]["replicas"] = json!(replicas));
+fn scale(handle: &Handle, deployment: &Value, set: &Value, replicas: i64) {
+    let before = number(set, "/spec/replicas");
+    let is_outdated = replicas > 0 && annotations::is_of_other_size(deployment, set);
+    if before == replicas && !is_outdated {
+        return;
+    }
+    let scaled = update(handle, set, |set| {
+        set["spec"]["replicas"] = json!(replicas);
+        let known = set["metadata"]["annotations"].as_object();
+        let mut annotations = known.cloned().unwrap_or_default();
+        annotations::set_size(deployment, &mut annotations);
+        set["metadata"]["annotations"] = annotations.into();
+    });
+    if scaled.is_some() && before != replicas {
+        let way = if before < replicas { "up" } else { "down" };
+        let name = meta::name(set);
+        let text = format!("Scaled {way} replica set {name} from {before} to {replicas}");
+        record(handle, deployment, "ScalingReplicaSet", &text);
     }
 }
 
-fn update(handle: &Handle, set: &Value, mut change: impl FnMut(&mut Value)) {
+fn record(handle: &Handle, deployment: &Value, reason: &str, text: &str) {
+    let message = Message {
+        component: COMPONENT,
+        warning: reason == status::CREATE_ERROR,
+        reason,
+    };
+    events::record(handle, deployment, message, text);
+}
+
+/// Changes a ReplicaSet. Returns `None` if that fails.
+fn update(handle: &Handle, set: &Value, mut change: impl FnMut(&mut Value)) -> Option<Value> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::name(set));
     let uid = meta::uid(set);
     let updated = handle.update(&replica_sets(), Some(namespace), name, "", |set| {
@@ -227,8 +292,12 @@ fn update(handle: &Handle, set: &Value, mut change: impl FnMut(&mut Value)) {
             change(set);
         }
     });
-    if let Err(error) = updated {
-        tracing::debug!(%namespace, %name, %error, "the simulator cannot change the ReplicaSet");
+    match updated {
+        Ok(set) => Some(set),
+        Err(error) => {
+            tracing::debug!(%namespace, %name, %error, "the simulator cannot change the ReplicaSet");
+            None
+        }
     }
 }
 

@@ -20,12 +20,13 @@ struct Counts {
     available: i64,
 }
 
-/// Writes the status of a Deployment. Returns the time after which its roll-out exceeds its deadline.
+/// Writes the status of a Deployment. `failure` is the reason why its ReplicaSet could not be created. Returns the time after which its roll-out exceeds its deadline.
 pub(super) fn report(
     handle: &Handle,
     deployment: &Value,
     new: Option<&Value>,
     old: &[Arc<Value>],
+    failure: Option<&str>,
 ) -> Option<Duration> {
     let sets: Vec<&Value> = old.iter().map(AsRef::as_ref).chain(new).collect();
     let sum = |pointer: &str| sets.iter().map(|set| number(set, pointer)).sum::<i64>();
@@ -71,7 +72,8 @@ pub(super) fn report(
         let missing = (wanted - counts.available).max(0);
         set_count(status, "unavailableReplicas", missing);
         counts.available(&spec, status, &stamp);
-        again = counts.progress(&spec, status, &name, has_advanced, (now, &stamp));
+        let set = failure.map_or(Ok(name.as_str()), Err);
+        again = counts.progress(&spec, status, set, has_advanced, (now, &stamp));
     });
     if let Err(error) = written {
         tracing::debug!(name = place.1, %error, "the simulator cannot write the status of the Deployment");
@@ -125,12 +127,12 @@ impl Counts {
         conditions::set(status, &condition, true, now);
     }
 
-    /// Sets the condition `Progressing`. Returns the time until the deadline.
+    /// Sets the condition `Progressing`. `set` is the name of the new ReplicaSet, or the reason why there is none. Returns the time until the deadline.
     fn progress(
         &self,
         spec: &Value,
         status: &mut Value,
-        set: &str,
+        set: Result<&str, &str>,
         has_advanced: bool,
         (now, stamp): (Timestamp, &str),
     ) -> Option<Duration> {
@@ -146,7 +148,11 @@ impl Counts {
             let left = SignedDuration::from_secs(limit) - now.duration_since(since);
             Duration::try_from(left).ok().filter(|left| !left.is_zero())
         });
-        let (value, reason, message) = if paused {
+        let failure = set.err();
+        let set = set.unwrap_or_default();
+        let (value, reason, message) = if let Some(failure) = failure {
+            ("False", CREATE_ERROR, failure.to_owned())
+        } else if paused {
             (
                 "Unknown",
                 "DeploymentPaused",
@@ -155,7 +161,7 @@ impl Counts {
         } else if self.complete() {
             let message = format!("ReplicaSet {set:?} has successfully progressed.");
             ("True", "NewReplicaSetAvailable", message)
-        } else if had.is_empty() || had == "DeploymentPaused" {
+        } else if matches!(had, "" | "DeploymentPaused" | CREATE_ERROR) {
             let message = format!("Created new replica set {set:?}");
             ("True", "NewReplicaSetCreated", message)
         } else if has_advanced || had == "NewReplicaSetAvailable" || left.is_some() && had != LATE {
@@ -189,6 +195,8 @@ impl Counts {
     }
 }
 
+/// The reason if a ReplicaSet cannot be created.
+pub(super) const CREATE_ERROR: &str = "ReplicaSetCreateError";
 const LATE: &str = "ProgressDeadlineExceeded";
 
 /// Restarts the deadline: the roll-out has advanced.

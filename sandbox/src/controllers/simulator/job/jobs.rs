@@ -9,9 +9,10 @@ use super::indexes::Indexes;
 use super::policy::{self, Verdict};
 use super::{COMPONENT, pod, tracking, ttl};
 use crate::api::Handle;
+use crate::controllers::simulator::claim::{claim, is_selected};
 use crate::controllers::simulator::events::{self, Message};
 use crate::controllers::simulator::object::{
-    condition, is_true, jobs, number, set_count, since, update,
+    condition, is_true, jobs, number, pods, set_count, since, update,
 };
 use crate::controllers::simulator::pod_control::{self, controlled, has_ended, is_active};
 use crate::meta;
@@ -96,6 +97,12 @@ impl Jobs {
             }
             return ttl::expire(handle, job);
         }
+        let namespace = meta::text(job, "namespace");
+        let all = handle.list(&pods(), Some(namespace));
+        let finalizer = Some(super::pod::FINALIZER);
+        claim(handle, job, (&pods(), &all), finalizer, |pod| {
+            is_selected(job, pod)
+        });
         let uid = meta::uid(job);
         let backoff = self.backoffs.get(uid).copied().unwrap_or_default();
         let mut step = Step::new(handle, job, backoff);

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::status::Counts;
 use super::{COMPONENT, claims, pod};
 use crate::api::{DeleteOptions, Handle};
+use crate::controllers::simulator::claim::{claim, is_selected};
 use crate::controllers::simulator::events::{self, Message};
 use crate::controllers::simulator::history;
 use crate::controllers::simulator::object::{number, pods};
@@ -15,6 +16,9 @@ use crate::meta;
 
 /// The pause before the next look at a Pod whose claims cannot be used yet.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// The most Pods that one step creates, so that other objects have their turn.
+const MOST: usize = 500;
 
 /// Moves a StatefulSet one step forward and reports its status. Returns the time until the next one.
 pub(in crate::controllers::simulator) fn reconcile(
@@ -28,6 +32,11 @@ pub(in crate::controllers::simulator) fn reconcile(
         .iter()
         .find(|one| current == Some(meta::name(one)));
     let current = current.unwrap_or(&update).clone();
+    let namespace = meta::text(set, "namespace");
+    let all = handle.list(&pods(), Some(namespace));
+    claim(handle, set, (&pods(), &all), None, |one| {
+        is_selected(set, one) && pod::ordinal(set, one).is_some()
+    });
     let mut step = Step::new(handle, set, current, update);
     if !meta::is_deleting(set) {
         step.run();
@@ -47,8 +56,10 @@ struct Step<'a> {
     set: &'a Value,
     current: Arc<Value>,
     update: Arc<Value>,
-    /// The Pods with a number of the set, by number; `None` where one is missing.
-    replicas: Vec<Option<Arc<Value>>>,
+    /// How many Pods the set is to have.
+    count: i64,
+    /// The Pods with a number of the set, counted from the first.
+    replicas: BTreeMap<i64, Arc<Value>>,
     /// The Pods with a higher or lower number, the highest first.
     surplus: Vec<(i64, Arc<Value>)>,
     counts: Counts,
@@ -65,17 +76,18 @@ enum Flow {
 
 impl<'a> Step<'a> {
     fn new(handle: &'a Handle, set: &'a Value, current: Arc<Value>, update: Arc<Value>) -> Self {
-        let count = usize::try_from(number(set, "/spec/replicas")).unwrap_or_default();
-        let mut replicas = vec![None; count];
+        let count = number(set, "/spec/replicas").max(0);
+        let mut replicas = BTreeMap::new();
         let mut surplus = Vec::new();
         for one in controlled(handle, set) {
             let Some(ordinal) = pod::ordinal(set, &one) else {
                 continue;
             };
-            let at = usize::try_from(ordinal - pod::first(set)).ok();
-            match at.and_then(|at| replicas.get_mut(at)) {
-                Some(place) => *place = Some(one),
-                None => surplus.push((ordinal, one)),
+            let at = ordinal.saturating_sub(pod::first(set));
+            if (0..count).contains(&at) {
+                replicas.insert(at, one);
+            } else {
+                surplus.push((ordinal, one));
             }
         }
         surplus.sort_by_key(|(ordinal, _)| -ordinal);
@@ -84,6 +96,7 @@ impl<'a> Step<'a> {
             set,
             current,
             update,
+            count,
             replicas,
             surplus,
             counts: Counts::default(),
@@ -95,7 +108,7 @@ impl<'a> Step<'a> {
 
     fn pods(&self) -> impl Iterator<Item = &Arc<Value>> {
         let surplus = self.surplus.iter().map(|(_, pod)| pod);
-        self.replicas.iter().flatten().chain(surplus)
+        self.replicas.values().chain(surplus)
     }
 
     fn count(&mut self) {
@@ -127,7 +140,14 @@ impl<'a> Step<'a> {
     }
 
     fn run(&mut self) {
-        for at in 0..self.replicas.len() {
+        let mut left = MOST;
+        for at in 0..self.count {
+            if left == 0 {
+                // The rest follows with the next step.
+                self.next = Some(Duration::ZERO);
+                return;
+            }
+            left -= usize::from(!self.replicas.contains_key(&at));
             if self.keep(at) == Flow::Stop && self.is_ordered() {
                 return;
             }
@@ -154,9 +174,9 @@ impl<'a> Step<'a> {
     }
 
     /// Creates the Pod at a place, or lets it be replaced if it has ended.
-    fn keep(&mut self, at: usize) -> Flow {
-        let ordinal = pod::first(self.set) + i64::try_from(at).unwrap_or(i64::MAX);
-        let Some(Some(one)) = self.replicas.get(at).cloned() else {
+    fn keep(&mut self, at: i64) -> Flow {
+        let ordinal = pod::first(self.set).saturating_add(at);
+        let Some(one) = self.replicas.get(&at).cloned() else {
             self.create(ordinal);
             return Flow::Stop;
         };
@@ -220,13 +240,13 @@ impl<'a> Step<'a> {
         if strategy["type"] == "OnDelete" {
             return;
         }
-        let partition = usize::try_from(number(strategy, "/rollingUpdate/partition"));
+        let partition = number(strategy, "/rollingUpdate/partition").max(0);
         let update = meta::name(&self.update).to_owned();
-        let replicas = self.replicas.clone();
-        for one in replicas.iter().skip(partition.unwrap_or_default()).rev() {
-            let Some(one) = one else {
+        for at in (partition..self.count).rev() {
+            let Some(one) = self.replicas.get(&at).cloned() else {
                 return;
             };
+            let one = &one;
             if pod::revision(one) != update && !meta::is_deleting(one) {
                 self.delete(one);
                 self.counts.replaced();
