@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::authentication::User;
 use crate::record::Audit;
@@ -23,6 +24,8 @@ pub(crate) struct WriteOptions {
     /// The options as the request gives them, for those who admit it.
     pub(crate) given: Map<String, Value>,
     pub(crate) audit: Audit,
+    /// When the server stops to work on the request.
+    pub(crate) deadline: Option<Instant>,
     /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
     pub(crate) admitted: bool,
 }
@@ -73,6 +76,8 @@ pub(crate) struct DeleteOptions {
     /// The user who sends the request.
     pub(crate) user: User,
     pub(crate) audit: Audit,
+    /// When the server stops to work on the request.
+    pub(crate) deadline: Option<Instant>,
     /// Whether webhooks and policies see the deletion.
     pub(crate) admitted: bool,
 }

@@ -208,6 +208,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         duplicates: Vec::new(),
         given: given(query),
         audit: request.audit.clone(),
+        deadline: request.deadline,
         admitted: true,
     })
 }
@@ -285,6 +286,7 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
             dry_run: dry_run(request, query.all("dryRun"))?,
             user: request.user.clone(),
             audit: request.audit.clone(),
+            deadline: request.deadline,
             admitted: true,
         });
     }
@@ -343,6 +345,7 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
         dry_run: dry_run(request, dry_runs.chain(query.all("dryRun")))?,
         user: request.user.clone(),
         audit: request.audit.clone(),
+        deadline: request.deadline,
         admitted: true,
     })
 }
