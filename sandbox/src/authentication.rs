@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::RwLock;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -65,6 +65,23 @@ impl fmt::Display for BadToken {
 }
 
 impl User {
+    /// The user as an object, as reviews and the audit log show it. Empty fields are left out.
+    pub(crate) fn info(&self) -> Value {
+        let mut info = Map::new();
+        for (field, text) in [("username", &self.name), ("uid", &self.uid)] {
+            if !text.is_empty() {
+                info.insert(field.into(), text.as_str().into());
+            }
+        }
+        if !self.groups.is_empty() {
+            info.insert("groups".into(), json!(self.groups));
+        }
+        if !self.extra.is_empty() {
+            info.insert("extra".into(), json!(self.extra));
+        }
+        Value::Object(info)
+    }
+
     /// A service account, in the groups that every service account is in.
     pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
         Self {
@@ -206,7 +223,7 @@ impl Tokens {
         }
     }
 
-    /// The user of a request: its sender, or the user that the sender impersonates.
+    /// The user of a request: its sender, or the user that the sender impersonates. Then the second one is the sender.
     ///
     /// # Errors
     /// 401 for an unknown token, and for a missing one unless the server accepts anonymous requests; 400 if the request impersonates groups without a user; the error of
@@ -217,17 +234,17 @@ impl Tokens {
         trust: &Trust,
         (store, now): (&Store, Timestamp),
         authorize_impersonation: impl FnOnce(&User, &User, &[String]) -> Result<(), ApiError>,
-    ) -> Result<Cow<'_, User>, ApiError> {
+    ) -> Result<(Cow<'_, User>, Option<Cow<'_, User>>), ApiError> {
         let sender = self.sender(headers, trust, (store, now))?;
         let Some(user) = impersonated(headers)? else {
-            return Ok(sender);
+            return Ok((sender, None));
         };
         let groups = headers.get_all("impersonate-group").iter();
         let groups: Vec<String> = groups
             .map(|group| String::from_utf8_lossy(group.as_bytes()).into_owned())
             .collect();
         authorize_impersonation(&sender, &user, &groups)?;
-        Ok(Cow::Owned(user))
+        Ok((Cow::Owned(user), Some(sender)))
     }
 
     /// Accepts a token from now on, and forgets the expired ones.

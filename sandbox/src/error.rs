@@ -209,6 +209,13 @@ impl ApiError {
         error
     }
 
+    /// The server has stopped to work on a request.
+    pub(crate) fn timeout(why: &str) -> Self {
+        let mut error = Self::new(504, "Timeout", format!("Timeout: {why}"));
+        error.details.empty = true;
+        error
+    }
+
     /// A part of Kubernetes that the sandbox does not have; `feature` completes "the sandbox does not implement …".
     pub(crate) fn not_implemented(feature: impl fmt::Display) -> Self {
         Self::new(

@@ -126,7 +126,13 @@
 //! The server calls admission webhooks, and the webhooks that convert custom resources, as a real one does, over HTTPS. Its Pods have no network, so a webhook behind a Service needs an address:
 //! that of [`Builder::service_address`], or a ready one in an EndpointSlice of the Service. With [`Sandbox::webhook`] a handler in Rust stands for a Service or a URL, and nothing leaves the
 //! process. Certificates are verified by the `caBundle` alone, answers have at most 16 MiB, and redirects are failures. Webhooks also see what the
-//! simulator writes. They do not see reviews of tokens and of access, and the audit log does not show their annotations, nor those of policies.
+//! simulator writes. They do not see reviews of tokens and of access.
+//!
+//! # Deadlines
+//!
+//! As on a real server a request ends after a minute, or after the time of its parameter `timeout` if that is shorter; a request that writes one
+//! object ends after 34 s. Then the answer is 504, and nothing is written. Watches, and the logs and connections of Pods, last longer. A
+//! [fault](Faults) that delays a request or a response does not count.
 //!
 //! # Settings
 //!

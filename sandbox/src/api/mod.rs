@@ -140,6 +140,8 @@ pub(crate) async fn connect(
         user,
         dry_run: false,
         audit,
+        // A connection lasts long.
+        deadline: None,
         options: Value::Null,
     };
     let admitted =

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::authentication::User;
 use crate::record::Audit;
@@ -26,6 +27,8 @@ pub(crate) struct WriteOptions {
     /// The name in the path of the request, which is empty if there is none. The user may grant only permissions that the user has. `None`
     /// for the sandbox's own controllers, which may grant any.
     pub(crate) guard: Option<Box<str>>,
+    /// When the server stops to work on the request.
+    pub(crate) deadline: Option<Instant>,
     /// Whether webhooks and policies see the write. They see no step that the server takes by itself.
     pub(crate) admitted: bool,
 }
@@ -76,6 +79,8 @@ pub(crate) struct DeleteOptions {
     /// The user who sends the request.
     pub(crate) user: User,
     pub(crate) audit: Audit,
+    /// When the server stops to work on the request.
+    pub(crate) deadline: Option<Instant>,
     /// Whether webhooks and policies see the deletion.
     pub(crate) admitted: bool,
 }

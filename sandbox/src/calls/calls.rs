@@ -98,7 +98,7 @@ impl Calls {
         document: &Value,
         timeout: Duration,
     ) -> Result<Bytes, String> {
-        let query = format!("?timeout={}s", timeout.as_secs());
+        let query = format!("?timeout={}s", timeout.as_millis().div_ceil(1000));
         let url = to.url(&query);
         let failed = |why: &str| format!("Post {url:?}: {why}");
         let request = Request::post(format!("{}{query}", to.path))

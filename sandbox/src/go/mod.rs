@@ -10,9 +10,11 @@
 //! | `mistyped.rs` | finds the first value that its Go type cannot hold, with the decoder's error text |
 //! | `base64.rs` | reads base64 as Go does |
 //! | `time.rs` | parses `metav1.Time` and `metav1.MicroTime`, with the errors of Go's `time` package |
+//! | `duration.rs` | parses durations, with the errors of Go's `time` package |
 //! | `quantity.rs` | the canonical form, the order and the sums of quantities |
 
 mod base64;
+mod duration;
 mod mistyped;
 mod printed;
 mod quantity;
@@ -20,6 +22,7 @@ mod time;
 pub(crate) mod types;
 
 pub(crate) use base64::base64_bytes;
+pub(crate) use duration::duration;
 pub(crate) use mistyped::{Mistyped, QUANTITY, metadata_mistyped, mistyped};
 pub(crate) use printed::{Printed, Source, dynamic_type, json_kind};
 pub use quantity::canonical_quantity;

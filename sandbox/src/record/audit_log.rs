@@ -18,7 +18,9 @@ pub(crate) struct AuditLog {
 /// What the audit log says of a request beside its record.
 pub(crate) struct Audited<'a> {
     pub(crate) id: String,
-    pub(crate) groups: &'a [String],
+    /// Who sent it, and whom the sender impersonates; null if they are not known.
+    pub(crate) user: &'a Value,
+    pub(crate) impersonated: &'a Value,
     pub(crate) received: Timestamp,
     pub(crate) answered: Timestamp,
     pub(crate) audit: &'a Audit,
@@ -37,8 +39,30 @@ impl AuditLog {
         }
     }
 
+    /// Writes the event of a request that has ended.
     pub(crate) fn write(&self, request: &RecordedRequest, audited: &Audited<'_>) {
-        let line = format!("{}\n", event(request, audited));
+        self.append(&event(request, audited));
+    }
+
+    /// Writes the event of a request whose answer begins, and lasts.
+    pub(crate) fn write_start(
+        &self,
+        request: &RecordedRequest,
+        audited: &Audited<'_>,
+        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
+    ) -> Ending {
+        let mut event = event(request, audited);
+        event["stage"] = "ResponseStarted".into();
+        self.append(&event);
+        Ending {
+            log: self.clone(),
+            event,
+            clock: Box::new(clock),
+        }
+    }
+
+    fn append(&self, event: &Value) {
+        let line = format!("{event}\n");
         let mut to = self.to.lock();
         let Some(open) = to.as_mut() else { return };
         let written = open.write_all(line.as_bytes()).and_then(|()| open.flush());
@@ -49,12 +73,31 @@ impl AuditLog {
     }
 }
 
+/// An answer that lasts. When it is dropped, the event of its end is written.
+pub(crate) struct Ending {
+    log: AuditLog,
+    event: Value,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.event["stage"] = "ResponseComplete".into();
+        self.event["stageTimestamp"] = shown((self.clock)()).into();
+        self.log.append(&self.event);
+    }
+}
+
+/// A time in the form of `metav1.MicroTime`.
+fn shown(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
 fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
     let query = match request.query.as_str() {
         "" => String::new(),
         query => format!("?{query}"),
     };
-    let time = |time: Timestamp| time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
     let notes = audited.audit.notes();
     let mut status = json!({"metadata": {}, "code": request.status});
     for field in ["status", "message", "reason", "details"] {
@@ -70,11 +113,11 @@ fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
         "stage": "ResponseComplete",
         "requestURI": format!("{}{query}", request.path),
         "verb": request.verb,
-        "user": {"username": request.user, "groups": audited.groups},
+        "user": audited.user.as_object().cloned().unwrap_or_default(),
         "userAgent": request.user_agent,
         "responseStatus": status,
-        "requestReceivedTimestamp": time(audited.received),
-        "stageTimestamp": time(audited.answered),
+        "requestReceivedTimestamp": shown(audited.received),
+        "stageTimestamp": shown(audited.answered),
     });
     if !request.resource.is_empty() {
         let parts = [
@@ -94,6 +137,9 @@ fn event(request: &RecordedRequest, audited: &Audited<'_>) -> Value {
                 event["objectRef"][key] = value.into();
             }
         }
+    }
+    if !audited.impersonated.is_null() {
+        event["impersonatedUser"] = audited.impersonated.clone();
     }
     if !notes.annotations.is_empty() {
         event["annotations"] = json!(notes.annotations);

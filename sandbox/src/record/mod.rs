@@ -17,7 +17,7 @@ mod recorded_request;
 mod request_log;
 
 pub(crate) use audit::Audit;
-pub(crate) use audit_log::{AuditLog, Audited};
+pub(crate) use audit_log::{AuditLog, Audited, Ending};
 pub(crate) use metrics::{BUCKETS, Labels, Metrics};
 pub use recorded_request::RecordedRequest;
 pub(crate) use request_log::RequestLog;

@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::packed::Packed;
-use super::{AuditLog, Audited, RecordedRequest};
+use super::{AuditLog, Audited, Ending, RecordedRequest};
 
 /// The most bytes that the log takes.
 const BYTES: usize = 64 * 1024 * 1024;
@@ -35,15 +36,21 @@ impl RequestLog {
         self.audit.is_some()
     }
 
-    /// Keeps a request, and writes it to the audit log.
+    /// Keeps a request, and writes it to the audit log. The end of a request that lasts is written when the returned value is dropped.
     pub(crate) fn push<'a>(
         &self,
         request: &RecordedRequest,
         audited: impl FnOnce() -> Audited<'a>,
-    ) {
-        if let Some(audit) = &self.audit {
-            audit.write(request, &audited());
-        }
+        lasts: Option<impl Fn() -> Timestamp + Send + Sync + 'static>,
+    ) -> Option<Ending> {
+        let ending = match (&self.audit, lasts) {
+            (None, _) => None,
+            (Some(audit), None) => {
+                audit.write(request, &audited());
+                None
+            }
+            (Some(audit), Some(clock)) => Some(audit.write_start(request, &audited(), clock)),
+        };
         let request = Packed::new(request);
         let mut entries = self.entries.lock();
         entries.bytes += request.size();
@@ -53,6 +60,7 @@ impl RequestLog {
             entries.bytes = entries.bytes.saturating_sub(oldest.size());
         }
         entries.requests.push_back(request);
+        ending
     }
 
     pub(crate) fn all(&self) -> Vec<RecordedRequest> {

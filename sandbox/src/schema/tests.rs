@@ -315,3 +315,34 @@ fn a_schema_may_contain_itself() {
     let wide = set.get("Wide").expect("defined");
     assert!(wide.validate(&json!({"a": {"b": {}}}), None).is_empty());
 }
+
+#[test]
+fn null_is_no_value_of_an_enum_also_where_it_is_allowed() {
+    let level = |values: Value| json!({"type": "string", "nullable": true, "enum": values});
+    let schema = Schema::from_json(&json!({
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {
+            "level": level(json!(["low"])), "listed": level(json!(["low", null])),
+            "levels": {"type": "array", "items": level(json!(["low"]))},
+            "levelOf": {"type": "object", "additionalProperties": level(json!(["low"]))},
+        }}},
+    }))
+    .unwrap();
+    let valid =
+        json!({"level": "low", "listed": "low", "levels": ["low"], "levelOf": {"a": "low"}});
+    assert!(schema.validate(&object(valid), None).is_empty());
+    for (spec, field) in [
+        (json!({"level": null}), "spec.level"),
+        (json!({"listed": null}), "spec.listed"),
+        (json!({"levels": ["low", null]}), "spec.levels[1]"),
+        (json!({"levelOf": {"a": null}}), "spec.levelOf.a"),
+    ] {
+        let errors = schema.validate(&object(spec), None);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let expected = format!("{field}: Unsupported value: ");
+        assert!(
+            matches!(&texts[..], [one] if one.starts_with(&expected)),
+            "{texts:?}"
+        );
+    }
+}

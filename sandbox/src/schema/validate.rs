@@ -34,6 +34,10 @@ fn validate_anew(
 ) {
     let node = schema.node();
     if value.is_null() && node.nullable {
+        // Whether null is allowed does not make it a value of an enum.
+        if let Some(checks) = &node.checks {
+            check_allowed(checks, value, at, errors);
+        }
         return;
     }
     check_type(node, value, at, errors);
@@ -310,6 +314,8 @@ fn check_length(
 
 fn check_allowed(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let same = |allowed: &Value| match (allowed, value) {
+        // A real server compares no null, so an enum that lists null refuses it, too.
+        (Value::Null, _) => false,
         (Value::Number(a), Value::Number(b)) => compare(a, b) == Some(Ordering::Equal),
         _ => allowed == value,
     };

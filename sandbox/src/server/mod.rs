@@ -7,6 +7,7 @@
 //! | `https.rs`, `client_certificate.rs`, `connection.rs` | accept connections, and serve HTTP on them |
 //! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
+//! | `deadline.rs` | how long the server works on a request |
 //! | `access.rs` | authorization and impersonation |
 //! | `controls.rs` | faults, snapshots, the clock and recorded requests for clients in any language |
 //! | `documents.rs`, `health.rs`, `metrics.rs` | discovery and OpenAPI; health checks; metrics |
@@ -30,6 +31,7 @@ mod client_certificate;
 mod compress;
 mod connection;
 mod controls;
+mod deadline;
 mod documents;
 mod encoding;
 mod health;

@@ -209,6 +209,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         given: given(query),
         audit: request.audit.clone(),
         guard: Some(request.name.as_str().into()),
+        deadline: request.deadline,
         admitted: true,
     })
 }
@@ -286,6 +287,7 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
             dry_run: dry_run(request, query.all("dryRun"))?,
             user: request.user.clone(),
             audit: request.audit.clone(),
+            deadline: request.deadline,
             admitted: true,
         });
     }
@@ -332,6 +334,7 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
         dry_run: dry_run(request, dry_runs.chain(query.all("dryRun")))?,
         user: request.user.clone(),
         audit: request.audit.clone(),
+        deadline: request.deadline,
         admitted: true,
     })
 }

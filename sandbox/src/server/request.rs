@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::negotiate::Form;
 use super::pods::Upgrade;
@@ -15,6 +16,8 @@ pub(super) struct Incoming<B> {
     pub(super) body: B,
     pub(super) upgrade: Option<Upgrade>,
     pub(super) audit: Audit,
+    /// When the server stops to work on the request.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// A request for a resource that is served, with its body read.
@@ -31,4 +34,6 @@ pub(super) struct Request {
     pub(super) record: RecordedRequest,
     pub(super) user: User,
     pub(super) audit: Audit,
+    /// When the server stops to work on the request.
+    pub(super) deadline: Option<Instant>,
 }

@@ -66,6 +66,7 @@ where
         record: incoming.record,
         user,
         audit: incoming.audit,
+        deadline: incoming.deadline,
     };
     translate(core, &mut request).await?;
     let deprecated = deprecation(&request.target.kind);

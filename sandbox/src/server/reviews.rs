@@ -112,7 +112,7 @@ where
     let status = match review {
         Review::OwnSubject => {
             object["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
-            object["status"] = json!({"userInfo": user_info(user)});
+            object["status"] = json!({"userInfo": user.info()});
             let response = respond::json(201, &object, incoming.query.flag("pretty"));
             return Ok(encoding.translate(response, false).await);
         }
@@ -172,17 +172,6 @@ fn fields(spec: &Value) -> Value {
     owned.into()
 }
 
-fn user_info(user: &User) -> Value {
-    let mut known = json!({"username": user.name, "groups": user.groups});
-    if !user.uid.is_empty() {
-        known["uid"] = user.uid.clone().into();
-    }
-    if !user.extra.is_empty() {
-        known["extra"] = json!(user.extra);
-    }
-    known
-}
-
 fn token_status(core: &Core, spec: &Value) -> Result<Value, ApiError> {
     let token = spec
         .get("token")
@@ -200,7 +189,7 @@ fn token_status(core: &Core, spec: &Value) -> Result<Value, ApiError> {
             .review(token, &audiences, (&core.store, core.clock.now()))
         {
             Ok((user, audiences)) => {
-                json!({"authenticated": true, "user": user_info(&user), "audiences": audiences})
+                json!({"authenticated": true, "user": user.info(), "audiences": audiences})
             }
             Err(bad) => json!({"user": {}, "error": bad.to_string()}),
         },

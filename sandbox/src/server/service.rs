@@ -7,9 +7,12 @@ use futures_util::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
+use http_body_util::BodyExt;
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::access::{authorize, authorize_impersonation};
+use super::deadline::Limit;
 use super::pods::Upgrade;
 use super::query::Query;
 use super::request::Incoming;
@@ -66,12 +69,16 @@ where
     let _in_flight = core.metrics.begin(!parts.method.is_safe());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.authenticate(
+    let authenticated = core.tokens.authenticate(
         &parts.headers,
         &trust,
         (&core.store, received),
         |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
     );
+    let (user, sender) = match authenticated {
+        Ok((user, sender)) => (Ok(user), sender),
+        Err(error) => (Err(error), None),
+    };
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),
@@ -84,9 +91,10 @@ where
             .unwrap_or_default(),
         ..named(&route, &parts.method)
     };
-    let groups = match &user {
-        Ok(user) if core.log.is_audited() => user.groups.clone(),
-        _ => Vec::new(),
+    let (audited_user, impersonated) = match (&user, &sender) {
+        (Ok(user), Some(sender)) if core.log.is_audited() => (sender.info(), user.info()),
+        (Ok(user), None) if core.log.is_audited() => (user.info(), Value::Null),
+        _ => (Value::Null, Value::Null),
     };
     let is_control = core.controls && record.path.starts_with(CONTROLS);
     if !is_control && core.faults.cuts(&record) {
@@ -101,13 +109,19 @@ where
     let accept = header(&parts.headers, ACCEPT);
     let of_failure = negotiate::of_document(&accept, core.cbor);
     let audit = Audit::new(core.log.is_audited());
-    let incoming = Incoming {
+    let mut incoming = Incoming {
         accept,
         record: record.clone(),
         query,
         body,
         upgrade,
         audit: audit.clone(),
+        deadline: None,
+    };
+    let limit = Limit::of(&route, &incoming.query);
+    let (limit, user) = match limit {
+        Ok(limit) => (limit, user),
+        Err(error) => (None, Err(error)),
     };
     let user = user.and_then(|user| {
         authorize(&core, &user, &route, &incoming.query, &record, &audit).map(|()| user)
@@ -121,11 +135,22 @@ where
     if let Some(Fault::DelayedRequest(by)) = fault {
         sleep(by).await;
     }
+    // A fault that delays the request stands for the network.
+    let deadline = limit.map(Limit::from_now);
+    incoming.deadline = deadline;
     let result = match (allowed, route) {
-        (Ok(user), Route::Resource(route)) => match Review::of(&route) {
-            Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
-            None => resource::handle(&core, route, user.into_owned(), incoming).await,
-        },
+        (Ok(user), Route::Resource(route)) => {
+            let answer = async {
+                match Review::of(&route) {
+                    Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
+                    None => resource::handle(&core, route, user.into_owned(), incoming).await,
+                }
+            };
+            match limit.zip(deadline) {
+                Some((limit, deadline)) => limit.until(deadline, answer).await,
+                None => answer.await,
+            }
+        }
         (Ok(_), Route::Other) if is_control => controls::handle(&core, incoming).await,
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
@@ -148,7 +173,8 @@ where
     };
     let audited = || Audited {
         id: core.clock.uid(),
-        groups: &groups,
+        user: &audited_user,
+        impersonated: &impersonated,
         received,
         answered: core.clock.now(),
         audit: &audit,
@@ -161,9 +187,25 @@ where
         let duration = (!labels.is_long_running()).then(|| begun.elapsed());
         core.metrics.answered(labels, record.status, duration);
     }
-    if !is_control {
-        core.log.push(&record, audited);
-    }
+    let ending = match is_control {
+        true => None,
+        false => {
+            let lasts = record.verb == "watch" && record.status == 200;
+            let clock = core.clone();
+            core.log
+                .push(&record, audited, lasts.then_some(move || clock.clock.now()))
+        }
+    };
+    let response = match ending {
+        Some(ending) => response.map(|body| {
+            let held = move |frame| {
+                let _until_the_body_ends = &ending;
+                frame
+            };
+            body.map_frame(held).boxed_unsync()
+        }),
+        None => response,
+    };
     match fault {
         Some(Fault::Lost) => {
             return Err(io::Error::other("injected fault: the response is lost"));

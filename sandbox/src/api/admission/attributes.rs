@@ -1,4 +1,5 @@
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::api::{DeleteOptions, Propagation, Target, WriteOptions};
 use crate::authentication::User;
@@ -36,6 +37,8 @@ pub(crate) struct Attributes<'a> {
     pub(crate) user: &'a User,
     pub(crate) dry_run: bool,
     pub(crate) audit: &'a Audit,
+    /// When the server stops to work on the request.
+    pub(crate) deadline: Option<Instant>,
     /// The options of the operation, as an object.
     pub(crate) options: Value,
 }
@@ -67,6 +70,7 @@ impl<'a> Attributes<'a> {
             user: &options.user,
             dry_run: options.dry_run,
             audit: &options.audit,
+            deadline: options.deadline,
             options: Value::Object(shown),
         }
     }
@@ -85,6 +89,7 @@ impl<'a> Attributes<'a> {
             user: &options.user,
             dry_run: options.dry_run,
             audit: &options.audit,
+            deadline: options.deadline,
             options: deletion(options),
         }
     }

@@ -11,6 +11,7 @@
 //! | `decide.rs` | evaluates a validating policy |
 //! | `audit.rs` | what validating policies write into the audit log |
 //! | `patch.rs` | changes an object by one mutation |
+//! | `refusal.rs` | the details of a refusal |
 
 mod audit;
 mod decide;
@@ -18,6 +19,7 @@ mod mutate;
 mod params;
 mod patch;
 mod policy;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -3,13 +3,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::policy::{self, bound_to, namespace};
-use super::{params, patch};
+use super::{params, patch, refusal};
 use crate::api::FieldValidation;
 use crate::api::admission::attributes::Attributes;
 use crate::api::admission::configurations::Configuration;
 use crate::api::admission::expressions::{Scope, conditions_hold};
 use crate::api::admission::round::Round;
-use crate::api::admission::{equivalent, received, rules};
+use crate::api::admission::{equivalent, received};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
@@ -64,18 +64,7 @@ impl Refused {
         let Some(first) = self.messages.first() else {
             return Ok(());
         };
-        let resource = attributes.target.resource();
-        let causes = self
-            .messages
-            .iter()
-            .map(|message| json!({"message": message}));
-        let mut details = json!({
-            "name": rules::shown_name(attributes, Some(object)), "kind": resource.resource,
-            "causes": causes.collect::<Vec<Value>>(),
-        });
-        if !resource.group.is_empty() {
-            details["group"] = resource.group.into();
-        }
+        let details = refusal::details(attributes, Some(object), &self.messages);
         let reason = match self.reason {
             "" => "Forbidden",
             reason => reason,

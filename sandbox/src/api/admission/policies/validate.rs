@@ -4,6 +4,7 @@ use super::audit;
 use super::decide::{Denial, decide};
 use super::params;
 use super::policy::{self, bound_to, namespace};
+use super::refusal;
 use crate::api::admission::attributes::Attributes;
 use crate::api::admission::expressions::Scope;
 use crate::api::admission::{equivalent, rules};
@@ -99,7 +100,7 @@ pub(in crate::api::admission) async fn validate(
     }
     match denied.into_iter().next() {
         None => Ok(()),
-        Some((message, reason)) => Err(refusal(attributes, object, message, &reason)),
+        Some((message, reason)) => Err(denial(attributes, object, message, &reason)),
     }
 }
 
@@ -114,7 +115,7 @@ fn shown(policy: &str, binding: Option<&str>, message: String, reason: &str) -> 
 }
 
 /// The response to a request that a policy denies.
-fn refusal(
+fn denial(
     attributes: &Attributes<'_>,
     object: Option<&Value>,
     message: String,
@@ -127,14 +128,8 @@ fn refusal(
         _ => (422, "Invalid"),
     };
     let name = rules::shown_name(attributes, object);
-    let resource = attributes.target.resource();
-    let forbidden = ApiError::forbidden(&resource, name, &message);
-    let mut details = json!({
-        "name": name, "kind": resource.resource, "causes": [{"message": message}],
-    });
-    if !resource.group.is_empty() {
-        details["group"] = resource.group.into();
-    }
+    let forbidden = ApiError::forbidden(&attributes.target.resource(), name, &message);
+    let details = refusal::details(attributes, object, &[message]);
     ApiError::of_status(&json!({
         "code": code, "reason": reason, "message": forbidden.message, "details": details,
     }))

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::hook::Invocation;
 use super::review::{self, Answer, Unusable};
@@ -45,6 +46,8 @@ pub(super) async fn ask(
         .map_err(|why| failed(format!("could not get REST client: {why}")))?;
     let seconds = spec["timeoutSeconds"].as_u64().unwrap_or(10);
     let timeout = Duration::from_secs(seconds);
+    let left = attributes.deadline.map(|end| end - Instant::now());
+    let timeout = left.map_or(timeout, |left| left.min(timeout));
     let body = core.calls.post(&core.store, &to, &document, timeout).await;
     let body = body.map_err(|why| failed(format!("failed to call webhook: {why}")))?;
     core.stack.prepare(&body).await;

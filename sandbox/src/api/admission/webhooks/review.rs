@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::admission::attributes::{Attributes, Triple, own_kind};
-use crate::authentication::User;
 use crate::core::Core;
 use crate::registry::ServedKind;
 
@@ -62,7 +61,7 @@ pub(in crate::api::admission) fn request(
         "requestKind": triple(attributes.kind(), "kind"),
         "requestResource": triple(attributes.resource(), "resource"),
         "operation": attributes.operation.name(),
-        "userInfo": user_info(attributes.user),
+        "userInfo": attributes.user.info(),
         "dryRun": attributes.dry_run,
         "options": attributes.options,
     });
@@ -77,23 +76,6 @@ pub(in crate::api::admission) fn request(
         }
     }
     request
-}
-
-fn user_info(user: &User) -> Value {
-    let mut info = Map::new();
-    if !user.name.is_empty() {
-        info.insert("username".into(), user.name.as_str().into());
-    }
-    if !user.uid.is_empty() {
-        info.insert("uid".into(), user.uid.as_str().into());
-    }
-    if !user.groups.is_empty() {
-        info.insert("groups".into(), json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        info.insert("extra".into(), json!(user.extra));
-    }
-    Value::Object(info)
 }
 
 /// The AdmissionReview to send.

@@ -29,6 +29,16 @@ impl Client {
         self.send(&frame::data(stream, data)).await;
     }
 
+    /// Reads the answer to a stream that was opened: whether the server accepts it.
+    pub(in super::super) async fn is_accepted(&mut self, stream: u32) -> bool {
+        let frame = frame::read(&mut self.io).await.unwrap().expect("a frame");
+        assert!(
+            matches!(frame, Frame::Other | Frame::Reset { .. }),
+            "{frame:?}"
+        );
+        frame != Frame::Reset { stream }
+    }
+
     /// Reads what comes until these streams have ended. Returns their bytes.
     pub(in super::super) async fn read_to_end<const N: usize>(
         &mut self,

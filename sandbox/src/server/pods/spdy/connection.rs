@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -7,19 +8,22 @@ use futures_util::stream::FuturesUnordered;
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::frame::{self, Frame};
 use super::headers::{self, HeaderReader, Headers};
 
-/// The most streams that a peer may have open.
-const MAX_STREAMS: usize = 256;
+/// The most streams of a connection. A stream counts until both sides have ended it.
+const MAX_STREAMS: usize = 512;
 /// The buffer of a stream, in bytes, in each direction.
 const BUFFER: usize = 64 * 1024;
 /// The most bytes in one frame of the server.
 const MAX_DATA: usize = 32 * 1024;
 /// The frames that wait to be written.
 const WAITING: usize = 16;
+
+/// A place among the streams of a connection. Both directions of a stream hold it.
+type Place = Arc<OwnedSemaphorePermit>;
 
 /// A stream that a peer has opened. Dropping it ends it in the direction of the peer.
 pub(in super::super) struct SpdyStream {
@@ -62,7 +66,7 @@ pub(in super::super) async fn serve(
         loop {
             // A pump that is not polled goes on later, and a received stream is not lost.
             tokio::select! {
-                Some((stream, reader)) = to_pump.recv() => pumps.push(pump(stream, reader, &frames)),
+                Some(opened) = to_pump.recv() => pumps.push(pump(opened, &frames)),
                 Some(()) = pumps.next() => {}
                 else => return,
             }
@@ -74,6 +78,7 @@ pub(in super::super) async fn serve(
         opened,
         headers: HeaderReader::new(),
         writers: HashMap::new(),
+        places: Arc::new(Semaphore::new(MAX_STREAMS)),
         last: 0,
     };
     let read = async {
@@ -89,8 +94,20 @@ pub(in super::super) async fn serve(
     }
 }
 
+/// The direction of a stream to the peer.
+struct ToPeer {
+    stream: u32,
+    reader: ReadHalf<DuplexStream>,
+    _place: Place,
+}
+
 /// Sends what the server writes to a stream, and its end.
-async fn pump(stream: u32, mut reader: ReadHalf<DuplexStream>, frames: &mpsc::Sender<Bytes>) {
+async fn pump(opened: ToPeer, frames: &mpsc::Sender<Bytes>) {
+    let ToPeer {
+        stream,
+        mut reader,
+        _place,
+    } = opened;
     let mut piece = vec![0; MAX_DATA];
     loop {
         let length = reader.read(&mut piece).await.unwrap_or(0);
@@ -105,10 +122,11 @@ async fn pump(stream: u32, mut reader: ReadHalf<DuplexStream>, frames: &mpsc::Se
 struct Peer {
     frames: mpsc::Sender<Bytes>,
     accepted: mpsc::Sender<SpdyStream>,
-    opened: mpsc::Sender<(u32, ReadHalf<DuplexStream>)>,
+    opened: mpsc::Sender<ToPeer>,
     headers: HeaderReader,
     /// The streams that the peer has not ended.
-    writers: HashMap<u32, WriteHalf<DuplexStream>>,
+    writers: HashMap<u32, (WriteHalf<DuplexStream>, Place)>,
+    places: Arc<Semaphore>,
     last: u32,
 }
 
@@ -125,7 +143,7 @@ impl Peer {
                 is_last,
                 data,
             } => {
-                if let Some(writer) = self.writers.get_mut(&stream) {
+                if let Some((writer, _)) = self.writers.get_mut(&stream) {
                     // A reader that has closed the stream gets no more bytes.
                     let is_read = writer.write_all(&data).await.is_ok();
                     if is_last && is_read {
@@ -138,7 +156,7 @@ impl Peer {
                 Ok(())
             }
             Frame::Reset { stream } => {
-                if let Some(mut writer) = self.writers.remove(&stream) {
+                if let Some((mut writer, _)) = self.writers.remove(&stream) {
                     let _ = writer.shutdown().await;
                 }
                 Ok(())
@@ -156,20 +174,26 @@ impl Peer {
         }
         let is_first = self.last == 0;
         self.last = stream;
-        if self.writers.len() >= MAX_STREAMS {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
             return self.send(frame::reset(stream, frame::REFUSED)).await;
-        }
+        };
+        let place = Arc::new(place);
         let (near, far) = tokio::io::duplex(BUFFER);
         let (reader, mut writer) = tokio::io::split(far);
         if is_last {
             let _ = writer.shutdown().await;
         } else {
-            self.writers.insert(stream, writer);
+            self.writers.insert(stream, (writer, place.clone()));
         }
         self.send(frame::reply(stream, &headers::write(is_first, &[])))
             .await?;
         // Both receivers live as long as the connection, unless the handler has ended: then nobody reads the stream.
-        let _ = self.opened.send((stream, reader)).await;
+        let opened = ToPeer {
+            stream,
+            reader,
+            _place: place,
+        };
+        let _ = self.opened.send(opened).await;
         let _ = self.accepted.send(SpdyStream { headers, io: near }).await;
         Ok(())
     }
@@ -212,6 +236,25 @@ mod tests {
         assert!(client.ping(7).await);
         drop(client);
         serving.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn streams_that_the_peer_has_ended_count_until_the_server_ends_them() {
+        let (near, far) = tokio::io::duplex(BUFFER);
+        let (accepted, mut opened) = mpsc::channel(2 * MAX_STREAMS);
+        tokio::spawn(serve(far, accepted));
+        let mut client = Client::new(near);
+        for _ in 0..MAX_STREAMS {
+            let stream = client.open(&[]).await;
+            client.write(stream, b"").await;
+            assert!(client.is_accepted(stream).await);
+        }
+        let stream = client.open(&[]).await;
+        assert!(!client.is_accepted(stream).await);
+        drop(opened.recv().await.unwrap());
+        client.read_to_end([1]).await;
+        let stream = client.open(&[]).await;
+        assert!(client.is_accepted(stream).await);
     }
 
     #[tokio::test]
