@@ -1,7 +1,11 @@
 //! Checks that each link of the book to another page, a heading or a picture leads to something, and that the table of contents lists
 //! each page.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::top;
 
@@ -50,17 +54,27 @@ fn anchors(page: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
+/// The pages of a folder and of the folders in it, with their paths in `top`.
+fn pages(folder: &Path, top: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(pages(&path, top));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.strip_prefix(top).unwrap().to_str().unwrap();
+            found.push((name.to_owned(), path));
+        }
+    }
+    found
+}
+
 /// What is wrong with the links of the pages of a folder.
 fn problems(folder: &Path) -> Vec<String> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let mut found = Vec::new();
     let contents = read(&folder.join("SUMMARY.md")).unwrap();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if path.extension().is_none_or(|extension| extension != "md") {
-            continue;
-        }
+    for (name, path) in pages(folder, folder) {
         if name != "SUMMARY.md" && !contents.contains(&format!("]({name})")) {
             found.push(format!("{name}: the table of contents does not list it"));
         }
@@ -70,8 +84,10 @@ fn problems(folder: &Path) -> Vec<String> {
                 Some((file, heading)) => (file, Some(heading)),
                 None => (&*target, None),
             };
-            let file = if file.is_empty() { name } else { file };
-            let linked = folder.join(file);
+            let linked = match file {
+                "" => path.clone(),
+                file => path.with_file_name("").join(file),
+            };
             let leads = match heading {
                 None => linked.exists(),
                 Some(heading) => read(&linked)
@@ -104,11 +120,15 @@ fn a_link_to_nothing_and_an_unlisted_page_are_found() {
         "[a](two.md) [b](#none) `[c](gone.md)`\n```\n[d](gone.md)\n```\n",
     );
     write("three.md", "");
+    fs::create_dir(folder.path().join("part")).unwrap();
+    write("part/four.md", "[a](../one.md) [b](one.md)");
     let mut found = problems(folder.path());
     found.sort();
     let expected = [
         "one.md: nothing is at `#none`",
         "one.md: nothing is at `two.md`",
+        "part/four.md: nothing is at `one.md`",
+        "part/four.md: the table of contents does not list it",
         "three.md: the table of contents does not list it",
     ];
     assert_eq!(found, expected);
