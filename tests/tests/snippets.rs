@@ -76,7 +76,16 @@ fn is_compiled(file: &Path) -> bool {
             _ => false,
         };
     let is_program = folder.ends_with("src/bin") && above.parent().is_some_and(is_package);
-    if is_root || is_program {
+    // `tests/a/main.rs` is the root of the test `a`.
+    let package = above.parent().unwrap_or(above);
+    let is_test = stem == "main"
+        && above.file_name().is_some_and(|name| name == "tests")
+        && is_package(package)
+        && fs::read_to_string(package.join("Cargo.toml")).is_ok_and(|manifest| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            manifest.contains(&format!("path = \"tests/{name}/main.rs\""))
+        });
+    if is_root || is_program || is_test {
         return true;
     }
     // `a/mod.rs` is the module `a` of the folder above.
@@ -174,14 +183,21 @@ fn sources() -> Vec<String> {
     vec![tested.concat(), read("examples/website/src/main.rs")]
 }
 
+/// The pages of a folder and of those below it, but not those of the tutorial: a program writes and builds its listings.
+fn pages_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let pages = paths.flat_map(|path| match path.extension() {
+        Some(extension) if extension == "md" => vec![path],
+        _ if path.is_dir() && !path.ends_with("tutorial") => pages_of(&path),
+        _ => Vec::new(),
+    });
+    pages.collect()
+}
+
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![top().join("README.md")];
-    for entry in fs::read_dir(top().join("book/src")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
-        }
-    }
+    let mut pages = pages_of(&top().join("book/src"));
+    pages.push(top().join("README.md"));
     pages.sort();
     pages
 }
@@ -195,7 +211,7 @@ fn every_rust_snippet_of_the_book_and_of_the_readme_is_compiled() {
         for snippet in snippets(&text) {
             count += 1;
             if let Some(fault) = fault(&page, &snippet, &sources) {
-                let name = page.file_name().unwrap().to_string_lossy().into_owned();
+                let name = page.strip_prefix(top()).unwrap_or(&page).display();
                 faults.push(format!("{name}:{}: {fault}", snippet.line));
             }
         }

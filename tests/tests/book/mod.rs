@@ -1,4 +1,4 @@
-//! Checks of the book: each error has an entry, and each link leads somewhere.
+//! Checks of the book: each error has an entry, each link leads somewhere, and the tables of the reference are those of the programs.
 
 use std::{
     fs,
@@ -7,6 +7,8 @@ use std::{
 
 mod errors;
 mod links;
+mod recipes;
+mod reference;
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
