@@ -1,11 +1,13 @@
 //! The tutorial of the book, walked in an empty folder.
 
+use std::path::Path;
+
 use tutorial::{
     page::{Step, steps},
     walk::{Tools, pages, walk},
 };
 
-fn all_steps(repository: &std::path::Path) -> Vec<Step> {
+fn all_steps(repository: &Path) -> Vec<Step> {
     let pages = pages(repository).unwrap();
     let steps = pages.iter().map(|(name, text)| steps(name, text).unwrap());
     steps.flatten().collect()
@@ -21,6 +23,105 @@ fn each_block_of_the_tutorial_is_a_step() {
         listings > 20 && commands > 40,
         "{listings} listings, {commands} commands"
     );
+}
+
+/// A page with a step of each sort.
+const PAGE: &str = "\
+A program in `main.rs`:
+
+```rust,ignore file=main.rs
+fn main() {
+    println!(\"{}\", one());
+}
+
+fn one() -> u8 {
+    1
+}
+```
+
+```console
+$ rustc main.rs && ./main
+1
+```
+
+Another `one` in `main.rs`:
+
+```rust,ignore in=main.rs
+fn one() -> u8 {
+    2
+}
+```
+
+```console
+$ rustc main.rs && ./main
+2
+```
+
+```console terminal=other
+$ echo ready
+ready
+^C
+```
+
+```console fails
+$ ls none
+…
+```
+";
+
+/// What the walk finds if a reader's page has `new` in the place of `old`.
+fn problems(old: &str, new: &str) -> Vec<String> {
+    assert_eq!(PAGE.matches(old).count(), 1, "{old}");
+    let page = PAGE.replace(old, new);
+    walk(&Tools::of_environment(), &steps("page.md", &page).unwrap())
+}
+
+#[test]
+fn a_page_that_is_right_has_no_problems() {
+    assert_eq!(problems("A program", "The program"), [""; 0]);
+}
+
+#[test]
+fn an_edit_that_breaks_a_listing_an_output_or_a_command_is_found() {
+    for (old, new, expected) in [
+        // A listing that does not compile, and one that another listing does not fit.
+        ("    2\n", "    two\n", "page.md:27: rustc"),
+        (
+            "Another `one` in `main.rs`:\n\n```rust,ignore in=main.rs\nfn one",
+            "In `main.rs`:\n\n```rust,ignore in=main.rs\nfn uno",
+            "page.md:27: rustc",
+        ),
+        (
+            "in=main.rs\nfn one() -> u8 {\n",
+            "in=main.rs\n",
+            "page.md:20: no item begins with",
+        ),
+        // An output.
+        (
+            "\n2\n",
+            "\n3\n",
+            "The book shows:\n3\nThe command printed:\n2",
+        ),
+        (
+            "\nready\n",
+            "\nsteady\n",
+            "page.md:33: `steady` does not appear",
+        ),
+        // A command.
+        (
+            "rustc main.rs && ./main\n2",
+            "rustc main.rs && ./none\n2",
+            "page.md:27: rustc main.rs && ./none\nended with 127",
+        ),
+        (
+            "ls none",
+            "ls main.rs",
+            "page.md:38: ls main.rs\nended with 0",
+        ),
+    ] {
+        let problems = problems(old, new).join("\n");
+        assert!(problems.contains(expected), "{new}: {problems}");
+    }
 }
 
 #[test]
