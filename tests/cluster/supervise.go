@@ -34,7 +34,10 @@ const watchedControllers = "garbage-collector-controller,namespace-controller,se
 	"cronjob-controller,ttl-after-finished-controller,pod-garbage-collector-controller," +
 	"disruption-controller,resourcequota-controller,clusterrole-aggregation-controller"
 
-func supervise(folder, controllers, gates, admission string) (err error) {
+// auditPolicy logs each request without its bodies.
+const auditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
+
+func supervise(folder, controllers, gates, admission string, audit bool) (err error) {
 	ended := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -79,23 +82,32 @@ func supervise(folder, controllers, gates, admission string) (err error) {
 	}
 	defer file.Close()
 
-	api, err := startChild(in("kube-apiserver.log"), []*os.File{file}, apiServer,
+	arguments := []string{
 		"--bind-address=127.0.0.1",
-		"--etcd-servers=http://"+store.Clients[0].Addr().String(),
+		"--etcd-servers=http://" + store.Clients[0].Addr().String(),
 		"--endpoint-reconciler-type=none",
 		"--authorization-mode=RBAC",
-		"--client-ca-file="+in("ca.crt"),
-		"--tls-cert-file="+in("server.crt"),
-		"--tls-private-key-file="+in("server.key"),
-		"--token-auth-file="+in("tokens.csv"),
+		"--client-ca-file=" + in("ca.crt"),
+		"--tls-cert-file=" + in("server.crt"),
+		"--tls-private-key-file=" + in("server.key"),
+		"--token-auth-file=" + in("tokens.csv"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+in("service-accounts.key"),
-		"--service-account-signing-key-file="+in("service-accounts.key"),
+		"--service-account-key-file=" + in("service-accounts.key"),
+		"--service-account-signing-key-file=" + in("service-accounts.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
-		"--feature-gates="+gates,
-		"--enable-admission-plugins="+admission,
-	)
+		"--feature-gates=" + gates,
+		"--enable-admission-plugins=" + admission,
+	}
+	if audit {
+		if err := os.WriteFile(in("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+			return err
+		}
+		log := filepath.Join(folder, "audit.log")
+		defer os.Remove(log)
+		arguments = append(arguments, "--audit-policy-file="+in("audit-policy.yaml"), "--audit-log-path="+log)
+	}
+	api, err := startChild(in("kube-apiserver.log"), []*os.File{file}, apiServer, arguments...)
 	if err != nil {
 		return err
 	}

@@ -93,9 +93,11 @@ pub(crate) async fn issue(
     });
     let token = encode_token(core, &claims);
     let after = Duration::from_secs(seconds.unsigned_abs());
+    let id = format!("JTI={}", claims["jti"].as_str().unwrap_or_default());
+    let issued = "authentication.kubernetes.io/issued-credential-id";
+    options.audit.annotate(issued, || id.clone());
     if !options.dry_run {
         let mut user = User::service_account(namespace, name, uid);
-        let id = format!("JTI={}", claims["jti"].as_str().unwrap_or_default());
         user.extra.insert(
             "authentication.kubernetes.io/credential-id".into(),
             vec![id],

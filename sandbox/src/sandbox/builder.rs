@@ -217,7 +217,7 @@ impl Builder {
     }
 
     /// Writes a line of JSON for each answered request: an `Event` of `audit.k8s.io/v1` at level `Metadata`, with the annotations that authorization,
-    /// webhooks and policies add at that level. The patches of webhooks are annotations of a higher level. The sandbox writes before it answers, so
+    /// webhooks and policies add at that level. A watch, and a request for the logs of a Pod, have two: `ResponseStarted` and `ResponseComplete`. The patches of webhooks are annotations of a higher level. The sandbox writes before it answers, so
     /// `to` should not be slow. If a write fails, the log says so once, and nothing more is written.
     pub fn audit(mut self, to: impl Write + Send + 'static) -> Self {
         self.audit = Some(AuditLog::new(to));

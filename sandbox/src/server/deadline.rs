@@ -90,7 +90,8 @@ impl Limit {
 /// A deletion of a collection is not among them, because it may take longer.
 const WRITES: [&str; 4] = ["create", "update", "patch", "delete"];
 
-fn is_long_running(route: &Route) -> bool {
+/// Whether a request lasts: a watch, and what a kubelet answers.
+pub(super) fn is_long_running(route: &Route) -> bool {
     let Route::Resource(ResourceRoute {
         verb, subresource, ..
     }) = route

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::access::{authorize, authorize_impersonation};
-use super::deadline::Limit;
+use super::deadline::{Limit, is_long_running};
 use super::pods::Upgrade;
 use super::query::Query;
 use super::request::Incoming;
@@ -69,12 +69,21 @@ where
     let _in_flight = core.metrics.begin(!parts.method.is_safe());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let authenticated = core.tokens.authenticate(
-        &parts.headers,
-        &trust,
-        (&core.store, received),
-        |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
-    );
+    let is_long_running = is_long_running(&route);
+    // As on a real server a wrong time limit is noticed first.
+    let (limit, wrong) = match Limit::of(&route, &query) {
+        Ok(limit) => (limit, None),
+        Err(error) => (None, Some(error)),
+    };
+    let authenticated = match wrong {
+        Some(error) => Err(error),
+        None => core.tokens.authenticate(
+            &parts.headers,
+            &trust,
+            (&core.store, received),
+            |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
+        ),
+    };
     let (user, sender) = match authenticated {
         Ok((user, sender)) => (Ok(user), sender),
         Err(error) => (Err(error), None),
@@ -117,11 +126,6 @@ where
         upgrade,
         audit: audit.clone(),
         deadline: None,
-    };
-    let limit = Limit::of(&route, &incoming.query);
-    let (limit, user) = match limit {
-        Ok(limit) => (limit, user),
-        Err(error) => (None, Err(error)),
     };
     let user = user.and_then(|user| {
         authorize(&core, &user, &route, &incoming.query, &record, &audit).map(|()| user)
@@ -190,7 +194,8 @@ where
     let ending = match is_control {
         true => None,
         false => {
-            let lasts = record.verb == "watch" && record.status == 200;
+            // A connection that another protocol takes over has no body.
+            let lasts = is_long_running && record.status != 101;
             let clock = core.clone();
             core.log
                 .push(&record, audited, lasts.then_some(move || clock.clock.now()))

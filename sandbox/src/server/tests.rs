@@ -225,6 +225,41 @@ async fn the_audit_log_tells_of_the_beginning_and_of_the_end_of_a_watch() {
         ended[0][field] = begun[0][field].clone();
     }
     assert_eq!(ended, begun);
+    // So does one that fails.
+    let path = "/api/v1/namespaces/default/pods/none/log";
+    let answered = answer(
+        sandbox.core(),
+        "GET",
+        path,
+        "kubernetes-admin",
+        &Value::Null,
+    )
+    .await;
+    drop(answered);
+    let events = log.take();
+    let stages: Vec<&Value> = events.iter().map(|event| &event["stage"]).collect();
+    assert_eq!(stages, ["ResponseStarted", "ResponseComplete"]);
+    assert_eq!(events[1]["responseStatus"]["code"], 404);
+    sandbox.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_audit_log_names_the_token_that_was_issued() {
+    let log = Lines::default();
+    let sandbox = Sandbox::builder().seed(1).audit(log.clone());
+    let sandbox = sandbox.build().unwrap();
+    let core = sandbox.core();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let account = json!({"metadata": {"name": "robot"}});
+    assert_eq!(send(core, "POST", accounts, &account).await, 201);
+    let path = format!("{accounts}/robot/token");
+    let request =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    assert_eq!(send(core, "POST", &path, &request).await, 201);
+    let events = log.take();
+    let annotations = &events.last().unwrap()["annotations"];
+    let id = annotations["authentication.kubernetes.io/issued-credential-id"].as_str();
+    assert!(id.is_some_and(|id| id.starts_with("JTI=")), "{annotations}");
     sandbox.shutdown().await;
 }
 

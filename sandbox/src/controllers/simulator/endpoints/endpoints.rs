@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{addresses, by_ports, families, hostname, is_ready, labels, target};
+use super::{ByPorts, addresses, families, hostname, is_ready, labels, ports, target};
 use crate::api::{DeleteOptions, Handle};
 use crate::controllers::simulator::object::update;
 use crate::meta;
@@ -43,14 +43,8 @@ fn subsets(service: &Value, pods: &[Arc<Value>]) -> Value {
     let placed = pods
         .iter()
         .filter(|pod| !addresses(pod, family).is_empty() && (always || !meta::is_deleting(pod)));
-    let portless = service["spec"]["ports"]
-        .as_array()
-        .is_none_or(Vec::is_empty);
     let mut subsets = Vec::new();
-    for (ports, group) in by_ports(service, placed) {
-        if ports.is_empty() && !portless {
-            continue;
-        }
+    for (ports, group) in by_pods(service, placed) {
         let (ready, unready): (Vec<&Value>, Vec<&Value>) =
             group.into_iter().partition(|pod| always || is_ready(pod));
         let mut subset = json!({});
@@ -66,6 +60,39 @@ fn subsets(service: &Value, pods: &[Arc<Value>]) -> Value {
         subsets.push(subset);
     }
     subsets.into()
+}
+
+/// The ports of a Service, with the Pods that have them. Ports of the same Pods stand together: other than an EndpointSlice, a subset has
+/// not all ports of its Pods.
+fn by_pods<'a>(service: &Value, pods: impl Iterator<Item = &'a Arc<Value>>) -> ByPorts<'a> {
+    let portless = service["spec"]["ports"]
+        .as_array()
+        .is_none_or(Vec::is_empty);
+    let pods: Vec<&Value> = pods.map(|pod| &**pod).collect();
+    if portless && !pods.is_empty() {
+        return vec![(Vec::new(), pods)];
+    }
+    let mut of_port: Vec<(Value, Vec<&Value>)> = Vec::new();
+    for pod in pods {
+        for port in ports(service, pod) {
+            match of_port.iter_mut().find(|(known, _)| *known == port) {
+                Some((_, group)) => group.push(pod),
+                None => of_port.push((port, vec![pod])),
+            }
+        }
+    }
+    let mut groups = ByPorts::new();
+    for (port, pods) in of_port {
+        let uids = |pods: &[&'a Value]| pods.iter().map(|pod| meta::uid(pod)).collect::<Vec<_>>();
+        match groups
+            .iter_mut()
+            .find(|(_, known)| uids(known) == uids(&pods))
+        {
+            Some((ports, _)) => ports.push(port),
+            None => groups.push((vec![port], pods)),
+        }
+    }
+    groups
 }
 
 fn address(service: &Value, pod: &Value, family: &str) -> Value {

@@ -111,6 +111,43 @@ async fn pods_with_other_ports_have_a_slice_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_subset_has_the_ports_that_the_same_pods_have() {
+    let world = World::new();
+    let ports = json!([
+        {"name": "http", "port": 80, "targetPort": "http"},
+        {"name": "metrics", "port": 81, "targetPort": 9001},
+        {"name": "health", "port": 82, "targetPort": 9002},
+    ]);
+    world.create(&services(), service(&json!({"ports": ports})));
+    for (name, port) in [("one", 8080), ("two", 8080), ("three", 9090)] {
+        world.create(&pods(), pod(name, port));
+    }
+    world.pass(2).await;
+    let found = world.get(&endpoints(), "web");
+    let subsets = found["subsets"].as_array().unwrap().iter();
+    let mut shown: Vec<(Vec<&str>, Vec<i64>)> = subsets
+        .map(|subset| {
+            let addresses = subset["addresses"].as_array().unwrap().iter();
+            let names = addresses.map(|one| one["targetRef"]["name"].as_str().unwrap());
+            let ports = subset["ports"].as_array().unwrap().iter();
+            let ports = ports.map(|port| port["port"].as_i64().unwrap());
+            (names.collect(), ports.collect())
+        })
+        .collect();
+    for (names, ports) in &mut shown {
+        names.sort_unstable();
+        ports.sort_unstable();
+    }
+    shown.sort();
+    let expected = [
+        (vec!["one", "three", "two"], vec![9001, 9002]),
+        (vec!["one", "two"], vec![8080]),
+        (vec!["three"], vec![9090]),
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_takes_its_endpoints_with_it() {
     let world = World::new();
     world.create(&services(), service(&json!({})));
