@@ -127,6 +127,42 @@ fn both_components_together_make_both_changes() {
 }
 
 #[test]
+fn flags_on_which_no_object_depends_are_a_value_of_the_chart() {
+    let (_temporary, chart) = written("helm", "--log debug --metrics-secure");
+    let read = |name: &str| fs::read_to_string(chart.join(name)).unwrap();
+    let (values, template) = (read("values.yaml"), read("templates/operator.yaml"));
+    assert!(values.contains("extraArgs:\n- --log=debug\n"), "{values}");
+    assert!(!template.contains("--log=debug"), "{template}");
+    assert!(
+        template.contains("- \"--metrics-secure=true\"\n"),
+        "{template}"
+    );
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let arguments = |value| {
+        [
+            "template",
+            "pages",
+            "--namespace",
+            NAMESPACE,
+            "--set",
+            value,
+        ]
+    };
+    let args = |value| {
+        let text = succeeded(value, &helm(&program, &arguments(value), &chart));
+        let found = objects(&text);
+        let deployment = &found[&format!("\"Deployment\" \"{NAMESPACE}\" \"pages\"")];
+        deployment["spec"]["template"]["spec"]["containers"][0]["args"].clone()
+    };
+    let secure = "--metrics-secure=true";
+    assert_eq!(args("replicas=1"), json!(["run", secure, "--log=debug"]));
+    let replaced = json!(["run", secure, "--log=info"]);
+    assert_eq!(args("extraArgs={--log=info}"), replaced);
+}
+
+#[test]
 fn a_chart_makes_what_manifests_prints() {
     let Some(program) = tool("PILOTHOUSE_HELM") else {
         return;
@@ -190,6 +226,14 @@ fn a_chart_makes_what_manifests_prints() {
         (
             "extraArgs={--namespace=zz}",
             "depend on --namespace: set the value `namespaces` instead",
+        ),
+        (
+            "extraArgs={--debug-page}",
+            &anew("extraArgs", "--debug-page"),
+        ),
+        (
+            "extraArgs={--config=/settings.yaml}",
+            "depend on --config: write the settings of the file as flags",
         ),
         (
             "env[0].name=PAGES_LEADER_ELECT,env[0].value=false",

@@ -5,6 +5,9 @@ use std::{
     process::{Command, Output},
 };
 
+use pilothouse::resource::{DynamicObject, Scheme};
+use serde_json::Value;
+
 fn pages(line: &str) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_pages"))
         .args(line.split_whitespace())
@@ -98,6 +101,18 @@ fn the_readers_of_the_debug_page_get_a_role_of_their_own() {
 }
 
 #[test]
+fn a_namespace_that_may_be_shared_is_printed_only_if_asked_for() {
+    let namespace = "kind: Namespace\n";
+    assert!(printed(IMAGE).contains(namespace));
+    let shared = format!("{IMAGE} --operator-namespace prod");
+    assert!(!printed(&shared).contains(namespace));
+    let text = printed(&format!("{shared} --create-namespace"));
+    assert!(text.contains(namespace), "{text}");
+    // It is no flag of the container.
+    assert!(!text.contains("create-namespace"), "{text}");
+}
+
+#[test]
 fn a_file_that_is_not_what_a_command_prints_fails_its_check() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pages.yaml");
@@ -175,6 +190,14 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
             "error: invalid value 'Ops' for '--operator-namespace <NAME>': the name of a namespace has to be a DNS label",
         ),
         (
+            "manifests --image x --operator-namespace default --create-namespace",
+            "error: every cluster has the namespace default: remove --create-namespace\n",
+        ),
+        (
+            "manifests --image x --create-namespace --output helm /tmp/none",
+            "error: --create-namespace has no effect with --output helm: use `helm install --create-namespace`, and remove the flag\n",
+        ),
+        (
             "manifests --image x -- --imag nginx",
             "error: unexpected argument '--imag' found",
         ),
@@ -233,9 +256,85 @@ fn webhooks_that_the_api_server_could_not_call_are_refused_with_what_to_do() {
             "certs",
             "error: a Secret with the certificate cannot be mounted at `certs`: write an absolute path, such as --webhook-certificate-dir /certificate",
         ),
+        (
+            "--webhook-address",
+            ":8080",
+            "error: --metrics-address and --webhook-address have the same port, 8080: give one of them another port",
+        ),
     ] {
         let (text, error) = teams(&["--", flag, value]);
         assert_eq!(text, "");
         assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn two_certificates_are_not_mounted_into_one_folder() {
+    for (metrics, webhooks, is_refused) in [
+        ("/certs", "/certs", true),
+        ("/certs", "/certs/webhooks", true),
+        ("/certs/metrics", "/certs", true),
+        ("/certs/metrics", "/certs/webhooks", false),
+        ("/certs", "/certs-of-webhooks", false),
+    ] {
+        let (text, error) = teams(&[
+            "--",
+            "--metrics-secure",
+            "--metrics-cert-path",
+            metrics,
+            "--webhook-certificate-dir",
+            webhooks,
+        ]);
+        assert_eq!(text.is_empty(), is_refused, "{metrics} {webhooks}: {error}");
+        let expected = format!(
+            "error: two Secrets cannot be mounted at --metrics-cert-path {metrics} and --webhook-certificate-dir {webhooks}: write two \
+             folders, neither of them in the other one\n"
+        );
+        assert_eq!(error == expected, is_refused, "{error}");
+    }
+}
+
+/// A kustomization that moves the operator gives the Namespace another name, and changes no selector.
+#[test]
+fn webhooks_leave_out_the_pods_of_their_operator_also_after_a_move_by_kustomize() {
+    let Some(kubectl) = pilothouse_tests::kubectl::programs().into_iter().next() else {
+        return;
+    };
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("teams");
+    let (_, error) = teams(&["--output", "kustomize", folder.to_str().unwrap()]);
+    assert!(!error.contains("error"), "{error}");
+    let moved = folder.join("moved");
+    fs::create_dir(&moved).unwrap();
+    let kustomization = "resources: [../base]\nnamespace: elsewhere\n";
+    fs::write(moved.join("kustomization.yaml"), kustomization).unwrap();
+    let output = Command::new(kubectl)
+        .arg("kustomize")
+        .arg(&moved)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let objects = Scheme::new().with_other_kinds().decode(&text);
+    let objects: Vec<Value> = objects
+        .into_iter()
+        .map(|one| serde_json::to_value(one.unwrap().downcast::<DynamicObject>().unwrap()).unwrap())
+        .collect();
+    let of_kind = |kind: &str| {
+        let mut all = objects.iter();
+        all.find(|one| one["kind"] == kind).unwrap()
+    };
+    let namespace = &of_kind("Namespace")["metadata"];
+    assert_eq!(namespace["name"], "elsewhere");
+    for kind in [
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+    ] {
+        let selector = &of_kind(kind)["webhooks"][0]["namespaceSelector"];
+        let requirements = selector["matchExpressions"].as_array().unwrap();
+        let leaves_it_out = requirements.iter().any(|one| {
+            let label = &namespace["labels"][one["key"].as_str().unwrap()];
+            one["operator"] == "NotIn" && one["values"].as_array().unwrap().contains(label)
+        });
+        assert!(leaves_it_out, "{namespace} is not left out by {selector}");
     }
 }

@@ -52,12 +52,14 @@ const ALERTS: [Alert; 7] = [
         name: "PilothouseQueueStuck",
         severity: Severity::Critical,
         lasting: Some("5m"),
-        // A standby has keys in its queue, too.
+        // A standby has keys in its queue, too. Calls may take as long as the controller's timeout allows; the others 15 minutes.
         expression: "sum without (name, priority) (workqueue_depth and PROCESSES) > 0 \
              and on (job, instance, controller) rate(workqueue_work_duration_seconds_count[10m]) == 0 \
+             unless on (job, instance, controller) (workqueue_longest_running_processor_seconds > 0 \
+             <= on (job, instance, controller) clamp_min(pilothouse_controller_timeout_seconds, 900)) \
              unless on (job, instance) leader_election_master_status == 0",
         summary: "The controller {{ $labels.controller }} of OPERATOR does not finish any reconcile",
-        description: "{{ $value }} objects wait in the queue of the controller {{ $labels.controller }}, but no reconcile has ended for 10 minutes.",
+        description: "{{ $value }} objects wait in the queue of the controller {{ $labels.controller }}, but no reconcile has ended for 10 minutes, and those that run take longer than the timeout of the controller, or 15 minutes.",
     },
     Alert {
         name: "PilothouseReconcileErrors",

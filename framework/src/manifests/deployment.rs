@@ -24,9 +24,6 @@ pub(super) const CONTAINER: &str = "operator";
 /// An operator stops within 29 s. The rest is for the kubelet.
 const GRACE_PERIOD_SECONDS: i64 = 35;
 
-/// A user without rights. Distroless images have it as `nonroot`.
-const USER: i64 = 65_532;
-
 pub(super) fn deployment(installation: &Installation, program: &Program) -> Deployment {
     Deployment {
         metadata: installation.within(&installation.namespace),
@@ -98,8 +95,7 @@ fn pod(installation: &Installation, program: &Program) -> PodSpec {
         enable_service_links: Some(false),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
+            // No user: the image has one, and OpenShift accepts only one of its own choice.
             seccomp_profile: Some(SeccompProfile {
                 type_: "RuntimeDefault".into(),
                 localhost_profile: None,

@@ -49,7 +49,7 @@ impl Installation {
             "is that of a ClusterRole of every cluster".into()
         } else {
             return Ok(Self {
-                namespace: format!("{name}-system"),
+                namespace: own_namespace(&name),
                 name,
                 namespaces: BTreeSet::new(),
             });
@@ -70,6 +70,11 @@ impl Installation {
         let names = namespaces.into_iter();
         self.namespaces = names.map(|name| name.as_ref().to_owned()).collect();
         self
+    }
+
+    /// Whether the namespace of the pods has the name that [`new`](Self::new) gives it, so that others have no reason to use it.
+    pub(crate) fn is_in_own_namespace(&self) -> bool {
+        self.namespace == own_namespace(&self.name) && !is_of_every_cluster(&self.namespace)
     }
 
     /// The labels of the operator's own pods, by which its Deployment and its Service select them.
@@ -107,6 +112,15 @@ impl Installation {
     }
 }
 
+fn own_namespace(operator: &str) -> String {
+    format!("{operator}-system")
+}
+
+/// Whether Kubernetes makes the namespace in every cluster.
+pub(crate) fn is_of_every_cluster(namespace: &str) -> bool {
+    namespace == "default" || namespace.starts_with("kube-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +139,15 @@ mod tests {
             let error = Installation::new(name).unwrap_err();
             assert!(error.problem.starts_with(problem), "{error}");
         }
+    }
+
+    #[test]
+    fn only_the_namespace_that_has_the_operator_s_name_is_its_own() {
+        let web = Installation::new("web").unwrap();
+        assert!(web.is_in_own_namespace());
+        for shared in ["prod", "default", "kube-system"] {
+            assert!(!web.clone().in_namespace(shared).is_in_own_namespace());
+        }
+        assert!(!Installation::new("kube").unwrap().is_in_own_namespace());
     }
 }

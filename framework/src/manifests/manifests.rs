@@ -24,7 +24,8 @@ use crate::{
 pub struct Manifests {
     /// Where the operator is installed, and where it works. A change of it changes no object.
     pub installation: Installation,
-    /// The namespace of the operator's pods. `None` for a namespace that every cluster has.
+    /// The namespace of the operator's pods. `None` unless it is `<name>-system`, or `--create-namespace` asks for it: who deletes the
+    /// printed objects deletes a namespace with all that others have in it.
     pub namespace: Option<Namespace>,
     /// The definitions of the operator's kinds.
     pub definitions: Vec<CustomResourceDefinition>,
@@ -78,7 +79,9 @@ impl Manifests {
     ) -> Self {
         let endpoint = program.endpoint.as_ref();
         Self {
-            namespace: namespace(&installation),
+            namespace: installation
+                .is_in_own_namespace()
+                .then(|| namespace(&installation)),
             definitions,
             roles,
             service: endpoint.map(|endpoint| network::service(&installation, endpoint)),
@@ -95,6 +98,12 @@ impl Manifests {
             more: Vec::new(),
             installation,
         }
+    }
+
+    /// Adds the namespace of the pods, whatever its name is.
+    pub(crate) fn with_namespace(mut self) -> Self {
+        self.namespace = Some(namespace(&self.installation));
+        self
     }
 
     /// Adds a ServiceMonitor, if the operator serves metrics.
@@ -160,23 +169,18 @@ fn add<K: Serialize>(all: &mut Vec<Value>, object: &Option<K>) -> Result<(), ser
     Ok(())
 }
 
-/// The namespace, unless every cluster has it: who deletes the printed objects must not delete that.
-fn namespace(installation: &Installation) -> Option<Namespace> {
-    let name = &installation.namespace;
-    if name == "default" || name.starts_with("kube-") {
-        return None;
-    }
+fn namespace(installation: &Installation) -> Namespace {
     let mut labels = installation.labels();
     labels.insert(
         "pod-security.kubernetes.io/enforce".into(),
         "restricted".into(),
     );
-    Some(Namespace {
+    Namespace {
         metadata: ObjectMeta {
-            name: Some(name.clone()),
+            name: Some(installation.namespace.clone()),
             labels: Some(labels),
             ..ObjectMeta::default()
         },
         ..Namespace::default()
-    })
+    }
 }

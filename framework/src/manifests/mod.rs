@@ -50,6 +50,7 @@ pub(crate) use dashboard::dashboard;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use files::{BEGIN, END, Files};
 pub(crate) use helm::Chart;
+pub(crate) use installation::is_of_every_cluster;
 pub use installation::{Installation, InvalidName};
 pub use manifests::Manifests;
 pub(crate) use manifests::Program;

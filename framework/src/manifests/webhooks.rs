@@ -1,11 +1,19 @@
 use k8s_openapi::{
     api::core::v1::{ContainerPort, Service, ServicePort, ServiceSpec},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-    apimachinery::pkg::util::intstr::IntOrString,
+    apimachinery::pkg::{
+        apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+        util::intstr::IntOrString,
+    },
 };
 
 use super::{Installation, Manifests};
 use crate::webhook::{Configurations, Target, WebhookOptions};
+
+/// The label with the name of a namespace.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+/// The label of the namespace of an operator with webhooks: the name of the operator.
+const OWN_NAMESPACE: &str = "pilothouse.dev/operator";
 
 /// The name of the port in the container, in the Service and in the NetworkPolicy.
 pub(super) const PORT: &str = "webhook";
@@ -47,9 +55,43 @@ impl Manifests {
                 .any(converts)
                 .then(|| service_of(installation, &other, true));
         }
+        if let Some(namespace) = &mut self.namespace {
+            let labels = namespace.metadata.labels.get_or_insert_default();
+            labels.insert(OWN_NAMESPACE.into(), name.clone());
+        }
+        let webhooks = validating.iter_mut().flat_map(|one| &mut one.webhooks);
+        for webhook in webhooks.flatten() {
+            leave_out_own(name, namespace, &mut webhook.namespace_selector);
+        }
+        let webhooks = mutating.iter_mut().flat_map(|one| &mut one.webhooks);
+        for webhook in webhooks.flatten() {
+            leave_out_own(name, namespace, &mut webhook.namespace_selector);
+        }
         self.validating_webhooks = validating;
         self.mutating_webhooks = mutating;
         self
+    }
+}
+
+/// A selector that leaves out the namespace of the pods by its name leaves it out by the label, too: a kustomization that moves the
+/// operator gives the Namespace another name, but does not change selectors.
+fn leave_out_own(operator: &str, namespace: &str, selector: &mut Option<LabelSelector>) {
+    let selector = selector.as_mut();
+    let Some(requirements) = selector.and_then(|selector| selector.match_expressions.as_mut())
+    else {
+        return;
+    };
+    let leaves_it_out = |one: &LabelSelectorRequirement| {
+        let mut names = one.values.iter().flatten();
+        one.key == NAMESPACE_NAME && one.operator == "NotIn" && names.any(|name| name == namespace)
+    };
+    if let Some(place) = requirements.iter().position(leaves_it_out) {
+        let by_label = LabelSelectorRequirement {
+            key: OWN_NAMESPACE.into(),
+            operator: "NotIn".into(),
+            values: Some(vec![operator.to_owned()]),
+        };
+        requirements.insert(place + 1, by_label);
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct ControllerMetrics {
     pub seconds: Histogram,
     /// The number of reconciles that may run at once.
     pub max_concurrent: Gauge,
+    /// The longest time that a reconcile may take, in seconds. 0 without a limit.
+    pub time_limit: Gauge,
     /// The number of reconciles that run now.
     pub active_workers: Gauge,
     /// Reconciles that cause another reconcile of the same object, by reason.
@@ -98,6 +100,7 @@ pub(super) struct ControllerFamilies {
     timeouts: IntCounterVec,
     seconds: HistogramFamily,
     max_concurrent: GaugeVec,
+    time_limit: GaugeVec,
     active_workers: GaugeVec,
     requeues: IntCounterVec,
     event_seconds: HistogramFamily,
@@ -154,6 +157,12 @@ impl ControllerFamilies {
                 registry,
                 "controller_runtime_max_concurrent_reconciles",
                 "The number of reconciles that may run at once, by controller.",
+                controller,
+            ),
+            time_limit: families::gauge(
+                registry,
+                "pilothouse_controller_timeout_seconds",
+                "The longest time that a reconcile may take, by controller; 0 without a limit.",
                 controller,
             ),
             active_workers: families::gauge(
@@ -228,6 +237,7 @@ impl ControllerFamilies {
             timeouts: self.timeouts.with_label_values(label),
             seconds: self.seconds.with_label_values(label),
             max_concurrent: self.max_concurrent.with_label_values(label),
+            time_limit: self.time_limit.with_label_values(label),
             active_workers: self.active_workers.with_label_values(label),
             requeues: RequeueMetrics::of(&self.requeues, name),
             event_seconds: self.event_seconds.with_label_values(label),

@@ -178,6 +178,7 @@ mod tests {
             "controller_runtime_reconcile_time_seconds_bucket{controller=\"site\",le=\"60\"} 0\n",
             "controller_runtime_max_concurrent_reconciles{controller=\"site\"} 0\n",
             "controller_runtime_active_workers{controller=\"site\"} 0\n",
+            "pilothouse_controller_timeout_seconds{controller=\"site\"} 0\n",
             "workqueue_depth{controller=\"site\",name=\"site\",priority=\"-100\"} 0\n",
             "workqueue_depth{controller=\"site\",name=\"site\",priority=\"0\"} 0\n",
             "workqueue_depth{controller=\"site\",name=\"site\",priority=\"100\"} 0\n",

@@ -8,18 +8,22 @@ use clap::{ArgMatches, Args, Command};
 use clap_complete::Shell;
 
 use super::{
-    WebhookServing,
+    Serving, WebhookServing,
     logs::{Filter, LogFormat},
     monitoring::AlertsFormat,
     output::Output,
     settings::{
-        AdoptFlags, CHECK, COMPATIBLE_WITH, Defaults, ElectionFlags, Environment, FORCE,
-        MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings, YES,
-        command, container_arguments, error, print, read_webhook_serving,
+        AdoptFlags, CHECK, COMPATIBLE_WITH, CREATE_NAMESPACE, Defaults, ElectionFlags, Environment,
+        FORCE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings,
+        YES, command, container_arguments, error, print, read_webhook_serving,
     },
     version,
 };
-use crate::{client::KubeconfigOptions, manifests::Chart, server::Address};
+use crate::{
+    client::KubeconfigOptions,
+    manifests::{Chart, is_of_every_cluster},
+    server::Address,
+};
 
 /// A parsed command line.
 #[derive(Debug)]
@@ -122,6 +126,8 @@ pub(super) struct ManifestsOptions {
     pub(super) roles: RolesOptions,
     pub(super) image: String,
     pub(super) replicas: i32,
+    /// Whether the namespace of the pods is printed although it may be shared.
+    pub(super) creates_namespace: bool,
     pub(super) service_monitor: bool,
     pub(super) output: Output,
     pub(super) prometheus_rule: bool,
@@ -309,12 +315,31 @@ impl ManifestsOptions {
                 "the API server cannot reach webhooks at --webhook-address {address}: write a port for every address, such as `:9443`"
             )));
         }
+        if let (Some(metrics), Some(webhooks)) = (run.metrics_address, webhooks)
+            && metrics.port == webhooks.address.port
+        {
+            return Err(error(format!(
+                "--metrics-address and --webhook-address have the same port, {}: give one of them another port",
+                metrics.port
+            )));
+        }
         let webhooks = webhooks.and_then(|webhooks| webhooks.certificates.as_deref());
+        let metrics = match run.metrics_address {
+            Some(_) => mounted_folder(&run.serving.serving)?,
+            None => None,
+        };
+        if let (Some(metrics), Some(webhooks)) = (metrics, webhooks)
+            && (metrics.starts_with(webhooks) || webhooks.starts_with(metrics))
+        {
+            return Err(error(format!(
+                "two Secrets cannot be mounted at --metrics-cert-path {} and --webhook-certificate-dir {}: write two folders, neither of \
+                 them in the other one",
+                metrics.display(),
+                webhooks.display()
+            )));
+        }
         for (flag, folder) in [
-            (
-                "metrics-cert-path",
-                run.serving.serving.certificate_folder(),
-            ),
+            ("metrics-cert-path", metrics),
             ("webhook-certificate-dir", webhooks),
         ] {
             // Only such a path can be that of a mounted Secret.
@@ -329,6 +354,7 @@ impl ManifestsOptions {
             }
         }
         let output = output(operator, matches)?;
+        let creates_namespace = matches.get_flag(CREATE_NAMESPACE);
         let given: BTreeSet<String> = matches
             .get_many::<String>("namespace")
             .into_iter()
@@ -345,16 +371,27 @@ impl ManifestsOptions {
                 let problem = "--operator-namespace has no effect with --output helm: `helm install --namespace` decides; remove the flag";
                 return Err(error(problem.into()));
             }
+            Output::Helm(_) if creates_namespace => {
+                return Err(error(format!(
+                    "--{CREATE_NAMESPACE} has no effect with --output helm: use `helm install --create-namespace`, and remove the flag"
+                )));
+            }
             _ => {}
         }
         let namespace = match output {
             Output::Helm(_) => Chart::NAMESPACE.to_owned(),
             _ => operator_namespace(operator, matches),
         };
+        if creates_namespace && is_of_every_cluster(&namespace) {
+            return Err(error(format!(
+                "every cluster has the namespace {namespace}: remove --{CREATE_NAMESPACE}"
+            )));
+        }
         Ok(Self {
             output,
             image: image.to_owned(),
             replicas,
+            creates_namespace,
             service_monitor,
             prometheus_rule,
             args,
@@ -365,6 +402,22 @@ impl ManifestsOptions {
                 run,
             },
         })
+    }
+}
+
+/// The folder at which the Secret with the certificate is mounted. `None` if the operator is given no certificate.
+fn mounted_folder(serving: &Serving) -> Result<Option<&Path>, clap::Error> {
+    let Some((certificate, key)) = serving.files() else {
+        return Ok(None);
+    };
+    match serving.certificate_folder() {
+        Some(folder) => Ok(Some(folder)),
+        None => Err(error(format!(
+            "the certificate {} and its key {} are in two folders, but a pod has one Secret with both: put them into one folder in \
+             `Serving::https`, or write --metrics-cert-path /certificate",
+            certificate.display(),
+            key.display()
+        ))),
     }
 }
 

@@ -257,6 +257,19 @@ pub enum OperatorError {
         /// What to do.
         advice: String,
     },
+    /// `uninstall` cannot list the objects of a kind that the cluster knows. They may have finalizers of the operator, so it does not say
+    /// what to delete.
+    #[error(
+        "the objects of {kind} cannot be listed: {problem}. Some of them may have finalizers of the operator: serve a version of the kind, \
+         and run the command again"
+    )]
+    #[non_exhaustive]
+    NotServed {
+        /// The kind: plural and group.
+        kind: String,
+        /// Why they cannot be listed.
+        problem: String,
+    },
     /// `uninstall` found finalizers to remove, but nobody agreed to it.
     #[error(
         "nothing was removed: `{command}` removes the finalizers, with the other flags of this command"

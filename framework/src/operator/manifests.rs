@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The settings of `run` on which the printed objects depend.
-const FIXED_SETTINGS: [&str; 8] = [
+const FIXED_SETTINGS: [&str; 10] = [
     "namespace",
     "leader-elect",
     "lease-name",
@@ -25,6 +25,9 @@ const FIXED_SETTINGS: [&str; 8] = [
     "metrics-secure",
     "metrics-cert-path",
     "metrics-auth",
+    "debug-page",
+    // The file could have any of the others.
+    "config",
 ];
 /// Those that only an operator with webhooks has.
 const FIXED_SETTINGS_OF_WEBHOOKS: [&str; 3] =
@@ -95,6 +98,7 @@ impl Operator {
                 service_monitor: options.service_monitor,
                 prometheus_rule: options.prometheus_rule,
             },
+            creates_namespace: options.creates_namespace,
             is_limited_by_itself: !self.namespaces.is_empty(),
             definitions,
             webhooks,
@@ -134,6 +138,8 @@ pub(super) struct ManifestsSource {
     program: Program,
     version: Option<String>,
     monitoring: Monitoring,
+    /// Whether the namespace of the pods is printed although it may be shared.
+    creates_namespace: bool,
     /// Whether the program is limited to namespaces without a flag.
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
@@ -218,17 +224,6 @@ impl ManifestsSource {
     /// The files of a Helm chart. The source has to be made with [`Chart::NAMESPACE`].
     pub(super) fn helm(&self) -> Result<Files, OperatorError> {
         let given = &self.roles.installation;
-        let has_flag = |arg: &String| arg.starts_with("--namespace=");
-        let program = Program {
-            args: self
-                .program
-                .args
-                .iter()
-                .filter(|arg| !has_flag(arg))
-                .cloned()
-                .collect(),
-            ..self.program.clone()
-        };
         let of_webhooks = self
             .webhooks
             .iter()
@@ -236,6 +231,13 @@ impl ManifestsSource {
         let fixed_settings = FIXED_SETTINGS.into_iter().chain(of_webhooks);
         let variable = |setting| (setting, settings::variable(&given.name, setting));
         let fixed_settings: Vec<_> = fixed_settings.map(variable).collect();
+        let names: Vec<&str> = fixed_settings.iter().map(|(name, _)| *name).collect();
+        let (mut args, extra_args) = divided(&self.program.args, &names);
+        args.retain(|arg| !arg.starts_with("--namespace="));
+        let program = Program {
+            args,
+            ..self.program.clone()
+        };
         let chart = Chart {
             name: &given.name,
             version: self.version.as_deref(),
@@ -243,6 +245,7 @@ impl ManifestsSource {
             replicas: self.program.replicas,
             elects: program.elects,
             namespaces: &given.namespaces,
+            extra_args: &extra_args,
             is_limited_by_itself: self.is_limited_by_itself,
             monitoring: program
                 .endpoint
@@ -274,6 +277,9 @@ impl ManifestsSource {
         let roles = self.roles.roles(&installation);
         let definitions = self.definitions.clone();
         let mut manifests = Manifests::new(installation, program, definitions, roles);
+        if self.creates_namespace {
+            manifests = manifests.with_namespace();
+        }
         if let Some(webhooks) = &self.webhooks {
             manifests = manifests.with_webhooks(webhooks);
         }
@@ -290,6 +296,52 @@ impl ManifestsSource {
     }
 }
 
+/// The arguments of a container: the subcommand with the flags on which the printed objects depend, and the others, which a chart may
+/// replace.
+fn divided(args: &[String], fixed_settings: &[&str]) -> (Vec<String>, Vec<String>) {
+    /// They have a value only after `=`.
+    const SWITCHES: [&str; 4] = [
+        "leader-elect",
+        "metrics-secure",
+        "metrics-auth",
+        "debug-page",
+    ];
+    let (subcommand, flags) = args.split_at(args.len().min(1));
+    let (mut fixed, mut others) = (subcommand.to_vec(), Vec::new());
+    let mut is_value_of_fixed = false;
+    for arg in flags {
+        let name = match arg.strip_prefix("--") {
+            Some(flag) => Some(flag.split('=').next().unwrap_or(flag)),
+            None if arg.starts_with("-n") => Some("namespace"),
+            None => None,
+        };
+        let is_fixed = name.is_some_and(|name| fixed_settings.contains(&name));
+        match is_fixed || (is_value_of_fixed && name.is_none()) {
+            true => fixed.push(arg.clone()),
+            false => others.push(arg.clone()),
+        }
+        let takes_the_next =
+            !arg.contains('=') && !name.is_some_and(|name| SWITCHES.contains(&name));
+        is_value_of_fixed = is_fixed && takes_the_next;
+    }
+    (fixed, others)
+}
+
 fn unwritten(error: serde_json::Error) -> OperatorError {
     OperatorError::Output(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_on_which_no_object_depends_can_be_replaced() {
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        let line = "run --metrics-secure --log=debug --metrics-address :9443 --image nginx --leader-elect=false --verbose";
+        let (fixed, others) = divided(&words(line), &FIXED_SETTINGS);
+        let expected = "run --metrics-secure --metrics-address :9443 --leader-elect=false";
+        assert_eq!(fixed, words(expected));
+        assert_eq!(others, words("--log=debug --image nginx --verbose"));
+    }
 }

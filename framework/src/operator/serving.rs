@@ -83,14 +83,19 @@ impl Serving {
         self.certificate == Certificate::SelfSigned
     }
 
-    /// The folder of the certificate and its key, if they are files in one folder.
-    pub(super) fn certificate_folder(&self) -> Option<&Path> {
+    /// The files of the certificate and its key, if they are given.
+    pub(super) fn files(&self) -> Option<(&Path, &Path)> {
         match &self.certificate {
-            Certificate::Files { certificate, key } if certificate.parent() == key.parent() => {
-                certificate.parent()
-            }
+            Certificate::Files { certificate, key } => Some((certificate, key)),
             _ => None,
         }
+    }
+
+    /// The folder of the certificate and its key, if they are files in one folder.
+    pub(super) fn certificate_folder(&self) -> Option<&Path> {
+        let (certificate, key) = self.files()?;
+        let folder = certificate.parent();
+        folder.filter(|folder| key.parent() == Some(*folder))
     }
 
     pub(super) fn is_authorized(&self) -> bool {

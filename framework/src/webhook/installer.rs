@@ -9,6 +9,7 @@ use super::{
     Webhook,
     bundle::Bundle,
     configuration::{Configurations, Target},
+    ownership::leave_to_others,
 };
 use crate::{
     client::{self, Api, Client, Patch, PatchParams},
@@ -86,16 +87,22 @@ impl Installer {
         configuration: &K,
         is_start: bool,
     ) -> Result<(), client::Error> {
-        let wanted = json!(configuration);
+        let mut wanted = json!(configuration);
+        let known = api.clone().with_managed_fields();
+        let found = known.get_opt(&self.operator).await?;
+        let found = found.map(|found| json!(found));
         if !is_start
-            && let Some(found) = api.get_opt(&self.operator).await?
-            && let found = json!(found)
-            && (clients(&found) == clients(&wanted) || names(&found) != names(&wanted))
+            && let Some(found) = &found
+            && (clients(found) == clients(&wanted) || names(found) != names(&wanted))
         {
             // With other webhooks it is the configuration of another version, which looks after it.
             return Ok(());
         }
-        let params = PatchParams::apply(field_manager(&self.operator)).force();
+        let manager = field_manager(&self.operator);
+        if let Some(found) = &found {
+            leave_to_others(&mut wanted, found, &manager);
+        }
+        let params = PatchParams::apply(manager).force();
         api.patch(&self.operator, &params, &Patch::Apply(wanted))
             .await?;
         Ok(())

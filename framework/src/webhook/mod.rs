@@ -77,7 +77,7 @@
 //! | `webhook.rs` | a webhook without the user's types |
 //! | `service.rs`, `routes.rs` | its HTTP service, with its limits; the routes of all webhooks |
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |
-//! | `configuration.rs`, `installer.rs` | the webhook configurations, and how they are written into the cluster |
+//! | `configuration.rs`, `installer.rs`, `ownership.rs` | the webhook configurations, how they are written into the cluster, and what is left to others |
 //! | `certificates/` | the certificates that replicas make and share |
 //! | `files.rs`, `bundle.rs` | certificates in files, and how their authorities change |
 //! | `keeping.rs` | keeps certificate and configurations current |
@@ -105,6 +105,7 @@ mod mutate;
 #[cfg(feature = "dev")]
 mod offline;
 mod operation;
+mod ownership;
 mod patch;
 mod reads;
 mod refused;

@@ -9,6 +9,7 @@ use super::{Denied, Webhook};
 use crate::{
     cache::{InformerScope, Informers, Lister, SharedInformer},
     controller::{Reconcilable, Role, RuntimeKind, Wired},
+    events::Recorder,
     resource::{Access, ApiResource, Resource},
 };
 
@@ -58,8 +59,10 @@ impl Reads {
     /// The access that the caches need.
     pub(super) fn access(&self) -> Access {
         let access = self.kinds().map(|resource| {
+            // The cache records an Event about an object that it cannot decode.
+            let events = Recorder::access_about(resource.namespaced);
             let (resource, role) = (resource.clone(), Role::Read);
-            Wired { resource, role }.access()
+            Wired { resource, role }.access().and(events)
         });
         access.sum()
     }

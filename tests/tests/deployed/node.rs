@@ -3,10 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    os::unix::fs::chown,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -32,6 +32,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::images::Images;
 
 const NAME: &str = "node";
+/// The user and the group of `examples/Dockerfile`.
+const USER_OF_IMAGE: u64 = 65_532;
 /// The time between two looks at the pods.
 const PASS: Duration = Duration::from_millis(200);
 
@@ -311,9 +313,10 @@ impl Worker {
         link(&self.images.root(operator), &root);
         self.mount(pod, &root).await?;
         let security = &spec["securityContext"];
-        let (user, group) = (&security["runAsUser"], &security["runAsGroup"]);
-        let user = (user.as_u64().unwrap(), group.as_u64().unwrap());
-        own_folders(operator, &root, user);
+        assert_eq!(security["runAsNonRoot"], true);
+        // The manifests leave the user to the image.
+        let id = |field: &str| security[field].as_u64().unwrap_or(USER_OF_IMAGE);
+        let user = (id("runAsUser"), id("runAsGroup"));
 
         let port = container["ports"][0]["containerPort"].as_u64().unwrap();
         let address = SocketAddr::new(address().into(), port.try_into().unwrap());
@@ -373,7 +376,7 @@ impl Worker {
         })
     }
 
-    /// Fills the projected volumes of a pod.
+    /// Makes the volumes of a pod: what its manifests mount, and the projected volume that the server adds.
     async fn mount(&self, pod: &Value, root: &Path) -> Result<(), Error> {
         let (metadata, spec) = (&pod["metadata"], &pod["spec"]);
         let namespace = metadata["namespace"].as_str().unwrap();
@@ -390,6 +393,19 @@ impl Worker {
             let write = |path: &Value, text: &str| {
                 fs::write(folder.join(path.as_str().unwrap()), text).unwrap();
             };
+            if volume["emptyDir"].is_object() {
+                // Everybody may write there, as on a node.
+                fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+                continue;
+            }
+            if let Some(map) = volume.get("configMap") {
+                let maps = Api::<ConfigMap>::namespaced(&self.client, namespace);
+                let stored = maps.get(map["name"].as_str().unwrap()).await?;
+                for (name, text) in stored.data.unwrap_or_default() {
+                    write(&json!(name), &text);
+                }
+                continue;
+            }
             for source in volume["projected"]["sources"].as_array().unwrap() {
                 if let Some(token) = source.get("serviceAccountToken") {
                     let accounts = Api::<ServiceAccount>::namespaced(&self.client, namespace);
@@ -470,20 +486,6 @@ async fn report(
         .map(drop)
 }
 
-/// What stands for volumes that the manifests cannot know: `bucket` and `file-backup` use folders instead of a store.
-fn own_folders(operator: &str, root: &Path, (user, group): (u64, u64)) {
-    let id = |id: u64| Some(id.try_into().unwrap());
-    if operator == "bucket" || operator == "file-backup" {
-        fs::create_dir(root.join("target")).unwrap();
-        chown(root.join("target"), id(user), id(group)).unwrap();
-    }
-    if operator == "file-backup" {
-        let files = root.join("examples/file-backup/files");
-        fs::create_dir_all(&files).unwrap();
-        fs::write(files.join("report"), "text").unwrap();
-    }
-}
-
 /// Makes a file system of the same files. They are not copied: a file that was open for writing a moment ago may not be started.
 fn link(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -497,7 +499,7 @@ fn link(from: &Path, to: &Path) {
     }
 }
 
-/// All files with their sizes, but for those in the folder that stands for a store.
+/// All files with their sizes, but for those in the volume that the examples may write.
 fn files(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -17,7 +17,7 @@ use crate::{faults, printed, rules::names, scraping};
 fn quick(rules: &str) -> String {
     let minutes = Regex::new(r"\b(\d+)m\b").unwrap();
     let rules = minutes.replace_all(rules, "${1}s");
-    let limits = Regex::new(r"([<>]) (\d{3,})").unwrap();
+    let limits = Regex::new(r"([<>]|_seconds,) (\d{3,})").unwrap();
     let limit = |found: &Captures<'_>| {
         let seconds: u32 = found[2].parse().unwrap();
         assert_eq!(seconds % 60, 0, "{rules}");
@@ -140,9 +140,10 @@ fn slowly(prometheus: &Prometheus, rules: &str, start: u64) -> Vec<(String, Stri
             for pair in one["values"].as_array().unwrap() {
                 let second = pair[0].as_f64().unwrap() as u64 - start;
                 let value: f64 = pair[1].as_str().unwrap().parse().unwrap();
-                let value = match name.ends_with("_timestamp_seconds") {
-                    true => (value - start as f64) * 60.0,
-                    false => value,
+                let value = match name {
+                    _ if name.ends_with("_timestamp_seconds") => (value - start as f64) * 60.0,
+                    "workqueue_longest_running_processor_seconds" => value * 60.0,
+                    _ => value,
                 };
                 values[usize::try_from(second).unwrap()] = value.to_string();
             }

@@ -129,6 +129,52 @@ const CASES: &[Case] = &[
         ],
         fires: &[(24, &[]), (27, &["PilothouseQueueStuck"])],
     },
+    // All workers do work that takes hours by design.
+    Case {
+        series: &[
+            (BUILD, "1x60"),
+            (
+                "workqueue_depth{LABELS, controller=\"page\", name=\"page\", priority=\"0\"}",
+                "3x60",
+            ),
+            (
+                "workqueue_work_duration_seconds_count{LABELS, controller=\"page\", name=\"page\"}",
+                "5x60",
+            ),
+            (
+                "workqueue_longest_running_processor_seconds{LABELS, controller=\"page\", name=\"page\"}",
+                "0+60x60",
+            ),
+            (
+                "pilothouse_controller_timeout_seconds{LABELS, controller=\"page\"}",
+                "14400x60",
+            ),
+        ],
+        fires: &[(20, &[]), (40, &[]), (60, &[])],
+    },
+    // The same work, but nothing says that it may take so long.
+    Case {
+        series: &[
+            (BUILD, "1x60"),
+            (
+                "workqueue_depth{LABELS, controller=\"page\", name=\"page\", priority=\"0\"}",
+                "3x60",
+            ),
+            (
+                "workqueue_work_duration_seconds_count{LABELS, controller=\"page\", name=\"page\"}",
+                "5x60",
+            ),
+            (
+                "workqueue_longest_running_processor_seconds{LABELS, controller=\"page\", name=\"page\"}",
+                "0+60x60",
+            ),
+            (
+                "pilothouse_controller_timeout_seconds{LABELS, controller=\"page\"}",
+                "0x60",
+            ),
+        ],
+        fires: &[(20, &[]), (22, &["PilothouseQueueStuck"])],
+    },
     Case {
         series: &[
             (BUILD, "1x60"),

@@ -204,7 +204,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         name: "file-backup",
         operator: || {
             let folder = tempfile::tempdir().unwrap().keep();
-            std::fs::write(folder.join("report"), "text").unwrap();
+            std::fs::write(folder.join("notes.txt"), "text").unwrap();
             file_backup::operator(&folder, folder.join("copies"))
         },
         story: |place| told(file_backup(place)),
@@ -356,10 +356,10 @@ async fn file_backup(place: Place) -> Ended {
         status: None,
     };
     place.create(&backup("missing")).await?;
-    place.create(&backup("report")).await?;
+    place.create(&backup("notes.txt")).await?;
     // The clock of tokio does not wait for the thread that copies, except while another thread blocks.
     for _ in 0..100 {
-        let found = place.api::<FileBackup>().get_opt("report").await?;
+        let found = place.api::<FileBackup>().get_opt("notes.txt").await?;
         let status = found.and_then(|backup| backup.status);
         if status.is_some_and(|status| status.completed.is_some()) {
             return Ok(());

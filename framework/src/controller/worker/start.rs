@@ -76,6 +76,8 @@ async fn run<R: Reconciler>(
     let _stopped = Stopped(status.clone());
     let mut state = ControllerState::new(name, own.resource().clone(), limiter, &environment);
     state.metrics.max_concurrent.set(concurrency as f64);
+    let time_limit = timeout.unwrap_or_default();
+    state.metrics.time_limit.set(time_limit.as_secs_f64());
     state.write_limit = WriteLimit::new(write_limit);
     state.blocking = BlockingWork::new(concurrency);
     state.resync = every.map(ResyncPeriod::new);

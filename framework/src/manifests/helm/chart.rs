@@ -40,6 +40,8 @@ pub(crate) struct Chart<'a> {
     pub(crate) elects: bool,
     /// The namespaces that were given.
     pub(crate) namespaces: &'a BTreeSet<String>,
+    /// The flags on which no object depends.
+    pub(crate) extra_args: &'a [String],
     /// Whether the program itself is limited to namespaces, so that an empty list does not mean all.
     pub(crate) is_limited_by_itself: bool,
     /// Whether the objects for monitoring are in the default output. `None` if there are none.

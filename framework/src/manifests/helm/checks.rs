@@ -26,6 +26,8 @@ const TEMPLATE: &str = r#"{{- /* Refuses flags and variables on which the object
 {{- $advice := printf "make the chart anew with `OPERATOR manifests --%s=… --output helm …`" $flag }}
 {{- if eq $flag "namespace" }}
 {{- $advice = "set the value `namespaces` instead" }}
+{{- else if eq $flag "config" }}
+{{- $advice = "write the settings of the file as flags" }}
 {{- end }}
 {{- range $.Values.extraArgs }}
 {{- if or (eq . (printf "--%s" $flag)) (hasPrefix (printf "--%s=" $flag) .) (and (eq $flag "namespace") (hasPrefix "-n" .)) }}

@@ -38,8 +38,8 @@ pub(super) fn text(
         ),
         (
             "extraArgs",
-            json!([]),
-            "More flags for the operator, such as `--log=debug`.",
+            json!(chart.extra_args),
+            "More flags for the operator, such as `--log=debug`. A list of your own takes the place of this one.",
         ),
         (
             "definitions",
@@ -139,12 +139,16 @@ pub(super) fn schema(
         }
         properties.insert((*name).into(), schema);
     }
-    let schema = json!({
+    let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
         "additionalProperties": false,
         "properties": properties,
     });
+    if chart.is_limited_by_itself {
+        // A value that is null counts as missing. Without namespaces, the roles would be for all of them.
+        schema["required"] = json!(["namespaces"]);
+    }
     Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
@@ -173,5 +177,30 @@ mod tests {
         ] {
             assert_eq!(image(reference), parts);
         }
+    }
+
+    #[test]
+    fn the_namespaces_of_a_limited_program_cannot_be_removed() {
+        let namespaces = Default::default();
+        let chart = |is_limited_by_itself| Chart {
+            name: "website",
+            version: None,
+            image: "website",
+            replicas: 1,
+            elects: true,
+            namespaces: &namespaces,
+            extra_args: &[],
+            is_limited_by_itself,
+            monitoring: None,
+            fixed_settings: &[],
+        };
+        let required = |is_limited| -> Value {
+            let text = schema(&chart(is_limited), &[]).unwrap();
+            let schema: Value = serde_json::from_str(&text).unwrap();
+            schema["required"].clone()
+        };
+        // Helm removes a value that is null before it looks at the schema.
+        assert_eq!(required(true), json!(["namespaces"]));
+        assert_eq!(required(false), Value::Null);
     }
 }

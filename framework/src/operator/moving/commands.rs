@@ -11,6 +11,7 @@ use super::{
 use crate::{
     client::KubeconfigOptions,
     controller::WrittenKinds,
+    manifests::is_of_every_cluster,
     operator::{
         Operator, OperatorError,
         command_line::{ManifestsOptions, RolesOptions, UninstallOptions},
@@ -82,11 +83,13 @@ impl Operator {
         roles.run.metrics_address = Some(address);
         let serving = &mut roles.run.serving.serving;
         *serving = std::mem::take(serving).authorized();
+        roles.run.serving.debug_page = true;
         let certificates = self.webhook_secret(roles.run.webhooks.as_ref());
         let source = self.manifests_source(ManifestsOptions {
             roles,
             image: String::new(),
             replicas: 2,
+            creates_namespace: !is_of_every_cluster(&operator_namespace),
             service_monitor: true,
             prometheus_rule: true,
             output: Output::Yaml,
@@ -96,6 +99,7 @@ impl Operator {
             operator,
             namespaces,
             written: written(&source.roles),
+            labels: source.roles.installation.labels(),
             operator_namespace,
             lease,
             certificates,

@@ -1,14 +1,56 @@
 use std::collections::BTreeSet;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
 use crate::{
     client::{Api, Client, Error, ListParams, Patch, PatchParams},
+    operator::OperatorError,
     resource::{ApiResource, Object, PartialObject},
 };
 
 /// How often a change is tried again on a newer object.
 const ATTEMPTS: usize = 5;
+
+/// The kind in a version that the cluster serves: its own one if possible. An operator may be newer or older than its definitions.
+/// Returns `None` if the cluster does not have the kind.
+///
+/// # Errors
+/// [`OperatorError::NotServed`] if the kind is defined, but no version is served: its objects exist and cannot be listed.
+pub(super) async fn served(
+    client: &Client,
+    resource: &ApiResource,
+) -> Result<Option<ApiResource>, OperatorError> {
+    let group = client.discover_group(&resource.group).await?;
+    let versions = group.iter().flat_map(|group| {
+        let own = group.version(&resource.version);
+        own.into_iter().chain(group.versions())
+    });
+    let mut found = versions.filter_map(|version| version.resource(&resource.plural));
+    if let Some(kind) = found.next() {
+        return Ok(Some(kind.resource.clone()));
+    }
+    if let Some(failure) = group.iter().flat_map(|group| group.failures()).next() {
+        return Err(OperatorError::NotServed {
+            kind: resource.qualified_plural(),
+            problem: format!("{} cannot be read: {}", failure.version, failure.problem),
+        });
+    }
+    if resource.group.is_empty() {
+        return Ok(None);
+    }
+    let definitions = Api::<CustomResourceDefinition>::all(client);
+    match definitions.get_opt(&resource.qualified_plural()).await {
+        Ok(None) => Ok(None),
+        Ok(Some(_)) => Err(OperatorError::NotServed {
+            kind: resource.qualified_plural(),
+            problem: "its CustomResourceDefinition exists, but serves no version".into(),
+        }),
+        // This person may not know it.
+        Err(error) if error.is_forbidden() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
 
 /// The metadata of all objects of a kind in these namespaces, with the managed fields. No namespace means all. Returns `None`
 /// if the cluster does not serve the kind.

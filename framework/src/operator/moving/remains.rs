@@ -1,8 +1,15 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, StatefulSet},
+    core::v1::{Namespace, PersistentVolumeClaim},
+    rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
+};
 use serde_json::{Value, json};
 
 use super::{Report, adopt_from::LeaseName};
 use crate::{
-    client::{Api, Client, KubeconfigOptions, RestMapper},
+    client::{Api, Client, KubeconfigOptions, ListParams, RestMapper},
     operator::OperatorError,
     resource::{ApiResource, Object, PartialObject},
 };
@@ -11,6 +18,9 @@ use crate::{
 pub(super) struct Remains<'a> {
     pub(super) client: &'a Client,
     pub(super) kubeconfig: &'a KubeconfigOptions,
+    pub(super) operator: &'a str,
+    /// The labels of the objects of the operator itself.
+    pub(super) labels: &'a BTreeMap<String, String>,
     pub(super) operator_namespace: &'a str,
     pub(super) lease: Option<&'a LeaseName>,
     /// The Secret in which the operator keeps the certificates that it makes for webhooks.
@@ -50,9 +60,16 @@ impl Remains<'_> {
         printed.reverse();
         printed.extend(self.lease());
         printed.extend(self.certificates());
+        for object in self.labelled_roles().await? {
+            if !printed.iter().any(|one| is_same(one, &object)) {
+                printed.push(object);
+            }
+        }
+        let kept = self.take_namespace(&mut printed).await?;
         let deletions = self.deletions(&printed).await?;
         if deletions.is_empty() {
-            return report.line("Nothing else of the operator is left.");
+            report.line("Nothing else of the operator is left.")?;
+            return kept.map_or(Ok(()), |kept| report.line(kept));
         }
         report.line("\nThese commands remove the rest, in this order:\n")?;
         for deletion in &deletions {
@@ -68,7 +85,123 @@ impl Remains<'_> {
             }
             report.line(self.command(deletion))?;
         }
-        Ok(())
+        match kept {
+            Some(kept) => report.line(format!("\n{kept}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The roles and bindings with the labels of the operator. It may have been installed with flags that are not known now: for other
+    /// namespaces, for example.
+    async fn labelled_roles(&self) -> Result<Vec<Value>, OperatorError> {
+        let kinds = [
+            ApiResource::of::<RoleBinding>(),
+            ApiResource::of::<Role>(),
+            ApiResource::of::<ClusterRoleBinding>(),
+            ApiResource::of::<ClusterRole>(),
+        ];
+        let params = ListParams::default().labels(self.selector());
+        let mut all = Vec::new();
+        for kind in kinds {
+            let api = Api::<PartialObject>::of(self.client, kind.clone(), None);
+            let listed = match api.list_all(&params).await {
+                // Then only those with known names are found.
+                Err(error) if error.is_forbidden() => continue,
+                listed => listed?,
+            };
+            let prefix = format!("{}-", self.operator);
+            let is_ours = |name: &str| name == self.operator || name.starts_with(&prefix);
+            let ours = listed.items.iter().filter(|one| is_ours(one.name()));
+            all.extend(ours.map(|one| {
+                json!({
+                    "apiVersion": kind.api_version(),
+                    "kind": kind.kind,
+                    "metadata": {"name": one.name(), "namespace": one.namespace()},
+                })
+            }));
+        }
+        Ok(all)
+    }
+
+    fn selector(&self) -> String {
+        let pairs = self.labels.iter();
+        let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        pairs.join(",")
+    }
+
+    /// Takes the namespace out of the `printed` objects unless it was made for this operator and others have nothing in it. Returns the
+    /// reason, if the namespace exists.
+    async fn take_namespace(
+        &self,
+        printed: &mut Vec<Value>,
+    ) -> Result<Option<String>, OperatorError> {
+        let name = self.operator_namespace;
+        let is_namespace =
+            |one: &Value| one["kind"] == "Namespace" && one["metadata"]["name"] == name;
+        if !printed.iter().any(is_namespace) {
+            return Ok(None);
+        }
+        let reason = self.reason_to_keep(name, printed).await?;
+        if reason.is_some() {
+            printed.retain(|one| !is_namespace(one));
+        }
+        Ok(reason.map(|reason| format!("The namespace {name} stays: {reason}.")))
+    }
+
+    async fn reason_to_keep(
+        &self,
+        namespace: &str,
+        printed: &[Value],
+    ) -> Result<Option<String>, OperatorError> {
+        let kind = ApiResource::of::<Namespace>();
+        let namespaces = Api::<PartialObject>::of(self.client, kind, None);
+        match namespaces.get_opt(namespace).await {
+            // `deletions` leaves it out.
+            Ok(None) => return Ok(None),
+            Ok(Some(found)) => {
+                let present = found.metadata.labels.unwrap_or_default();
+                if self
+                    .labels
+                    .iter()
+                    .any(|(key, value)| present.get(key) != Some(value))
+                {
+                    let why = format!(
+                        "it does not have the labels that `manifests` gives to the namespace of {}, so something else made it",
+                        self.operator
+                    );
+                    return Ok(Some(why));
+                }
+            }
+            Err(error) if error.is_forbidden() => {
+                return Ok(Some("you may not read it".into()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        for kind in [
+            ApiResource::of::<Deployment>(),
+            ApiResource::of::<StatefulSet>(),
+            ApiResource::of::<DaemonSet>(),
+            ApiResource::of::<PersistentVolumeClaim>(),
+        ] {
+            let api = Api::<PartialObject>::of(self.client, kind.clone(), Some(namespace));
+            let listed = match api.list_all(&ListParams::default()).await {
+                Err(error) if error.is_forbidden() => {
+                    return Ok(Some(format!("you may not list its {}", kind.plural)));
+                }
+                listed => listed?,
+            };
+            let is_own = |one: &PartialObject| {
+                let object = json!({
+                    "kind": kind.kind,
+                    "metadata": {"name": one.name(), "namespace": namespace},
+                });
+                printed.iter().any(|own| is_same(own, &object))
+            };
+            if let Some(other) = listed.items.iter().find(|one| !is_own(one)) {
+                return Ok(Some(format!("the {} {} is in it", kind.kind, other.name())));
+            }
+        }
+        Ok(None)
     }
 
     /// The commands that delete those webhook configurations among the `printed` objects that the cluster has.
@@ -167,6 +300,20 @@ impl Remains<'_> {
         }
         command.join(" ")
     }
+}
+
+fn is_same(one: &Value, other: &Value) -> bool {
+    let parts = ["/kind", "/metadata/name", "/metadata/namespace"];
+    // A cluster-scoped object has no namespace.
+    let value = |object: &Value, part| {
+        object
+            .pointer(part)
+            .filter(|value| !value.is_null())
+            .cloned()
+    };
+    parts
+        .iter()
+        .all(|part| value(one, part) == value(other, part))
 }
 
 /// A word of a shell.

@@ -29,6 +29,8 @@ pub(super) struct Uninstall {
     pub(super) namespaces: BTreeSet<String>,
     /// What the controllers of the operator write.
     pub(super) written: Vec<WrittenKinds>,
+    /// The labels of the objects of the operator itself.
+    pub(super) labels: BTreeMap<String, String>,
     /// The namespace of the operator's pods.
     pub(super) operator_namespace: String,
     /// The Lease of the operator, if it elects a leader.
@@ -62,15 +64,16 @@ type Found = (ApiResource, PartialObject);
 impl Uninstall {
     /// # Errors
     /// [`OperatorError::StillRuns`] if the operator runs, [`OperatorError::NotConfirmed`] if nobody agreed,
-    /// [`OperatorError::Unfinished`] if some objects could not be changed. The error of a request that failed.
+    /// [`OperatorError::Unfinished`] if some objects could not be changed, [`OperatorError::NotServed`] if there may be objects that
+    /// cannot be listed. The error of a request that failed.
     pub(super) async fn run(
         mut self,
         client: &Client,
         consent: Consent,
         report: &mut Report<'_>,
     ) -> Result<(), OperatorError> {
-        let finalizers = self.finalizers();
-        let (found, not_served) = self.find(client, &finalizers).await?;
+        let (finalizers, not_served) = served(client, self.finalizers()).await?;
+        let found = self.find(client, &finalizers).await?;
         for resource in &not_served {
             report.not_served(resource)?;
         }
@@ -98,6 +101,8 @@ impl Uninstall {
         Remains {
             client,
             kubeconfig: &self.kubeconfig,
+            operator: &self.operator,
+            labels: &self.labels,
             operator_namespace: &self.operator_namespace,
             lease: self.lease.as_ref(),
             certificates: self.certificates.as_deref(),
@@ -131,25 +136,21 @@ impl Uninstall {
         finalizers
     }
 
-    /// The objects with finalizers of this operator, and the kinds that the cluster does not serve.
+    /// The objects with finalizers of this operator.
     async fn find(
         &self,
         client: &Client,
         finalizers: &Finalizers,
-    ) -> Result<(Vec<Found>, Vec<ApiResource>), OperatorError> {
-        let (mut found, mut not_served) = (Vec::new(), Vec::new());
+    ) -> Result<Vec<Found>, OperatorError> {
+        let mut found = Vec::new();
         for (resource, names) in finalizers {
-            match objects::list(client, resource, &self.namespaces).await? {
-                None => not_served.push(resource.clone()),
-                Some(all) => {
-                    let has = all
-                        .into_iter()
-                        .filter(|object| !ours(names, &object.metadata).is_empty());
-                    found.extend(has.map(|object| (resource.clone(), object)));
-                }
-            }
+            let all = objects::list(client, resource, &self.namespaces).await?;
+            // Its definition may have been deleted meanwhile.
+            let all = all.unwrap_or_default().into_iter();
+            let has = all.filter(|object| !ours(names, &object.metadata).is_empty());
+            found.extend(has.map(|object| (resource.clone(), object)));
         }
-        Ok((found, not_served))
+        Ok(found)
     }
 
     /// Refuses to work while a process of the operator does: it would add the finalizers again.
@@ -254,7 +255,7 @@ impl Uninstall {
                     }
                 }
             }
-            (found, _) = self.find(client, finalizers).await?;
+            found = self.find(client, finalizers).await?;
             found.retain(|(resource, object)| {
                 !failed.contains(&(resource.clone(), object.key().to_string()))
             });
@@ -294,6 +295,22 @@ impl Uninstall {
         };
         objects::change(client, resource, &self.operator, object, patch).await
     }
+}
+
+/// The finalizers by the kinds in versions that the cluster serves, and the kinds that it does not serve at all.
+async fn served(
+    client: &Client,
+    finalizers: Finalizers,
+) -> Result<(Finalizers, Vec<ApiResource>), OperatorError> {
+    let (mut by_kind, mut not_served) = (Finalizers::new(), Vec::new());
+    for (resource, names) in finalizers {
+        match objects::served(client, &resource).await? {
+            // Two controllers may name two versions of one kind.
+            Some(served) => by_kind.entry(served).or_default().extend(names),
+            None => not_served.push(resource),
+        }
+    }
+    Ok((by_kind, not_served))
 }
 
 /// The finalizers of an object that are among these.

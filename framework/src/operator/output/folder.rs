@@ -77,6 +77,7 @@ impl<'a> Folder<'a> {
         }
         contents.insert(RECORD.into(), self.new_record());
         let mut written: Vec<(PathBuf, PathBuf)> = Vec::new();
+        let mut created: Vec<PathBuf> = Vec::new();
         for (name, content) in &contents {
             let place = self.path.join(name);
             let beside = place.with_file_name(format!(
@@ -84,12 +85,17 @@ impl<'a> Folder<'a> {
                 place.file_name().unwrap_or_default().display()
             ));
             let folder = place.parent().unwrap_or(self.path).to_owned();
-            let done = fs::create_dir_all(&folder).and_then(|()| fs::write(&beside, content));
+            let done =
+                create_folders(&folder, &mut created).and_then(|()| fs::write(&beside, content));
             written.push((beside, place));
             if let Err(error) = done {
                 for (beside, _) in &written {
                     // The first error is what the user has to know.
                     let _ = fs::remove_file(beside);
+                }
+                // A folder that is left would keep the next run from writing.
+                for folder in created.iter().rev() {
+                    let _ = fs::remove_dir(folder);
                 }
                 let advice = match error.kind() {
                     io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => format!(
@@ -278,6 +284,19 @@ fn is_below(name: &str) -> bool {
     !name.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
+/// Creates a folder and its missing parents. Adds those that it has created.
+fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
+    let all = folder.ancestors();
+    let is_missing = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
+    let missing: Vec<&Path> = all.take_while(is_missing).collect();
+    for one in missing.into_iter().rev() {
+        fs::create_dir(one)?;
+        created.push(one.to_owned());
+    }
+    // An error if it is a file.
+    fs::create_dir_all(folder)
+}
+
 /// The SHA-256 checksum as hexadecimal digits.
 fn sum(text: &str) -> String {
     let digest = digest(&SHA256, text.as_bytes());
@@ -364,6 +383,21 @@ mod tests {
         assert!(other.unwrap_err().contains("by another command, website"));
         fs::write(path.join(RECORD), "# website\n00  ../b\n").unwrap();
         refused(&[("a", "new\n")], ".generated is broken");
+    }
+
+    #[test]
+    fn a_folder_that_could_not_be_written_is_not_left_behind() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("deploy/chart");
+        let too_long = format!("z{}", "z".repeat(300));
+        let error = folder(&path, &[("base/a", GENERATED), (&too_long, "")]).unwrap_err();
+        assert!(error.contains("cannot be written"), "{error}");
+        assert!(!temporary.path().join("deploy").exists());
+        folder(&path, &[("base/a", GENERATED)]).unwrap();
+        // What was there before stays.
+        let error = folder(&path, &[("base/a", GENERATED), (&too_long, "")]).unwrap_err();
+        assert!(error.contains("cannot be written"), "{error}");
+        assert!(path.join("base/a").exists());
     }
 
     #[test]

@@ -18,6 +18,9 @@ const MANIFESTS: &str = "Manifests";
 /// The flag for the alerts as an object of the Prometheus operator.
 pub(in crate::operator) const PROMETHEUS_RULE: &str = "prometheus-rule";
 
+/// The flag for a namespace that may be shared.
+pub(in crate::operator) const CREATE_NAMESPACE: &str = "create-namespace";
+
 /// The flag without its help, which differs between the commands.
 pub(super) fn prometheus_rule() -> Arg {
     Arg::new(PROMETHEUS_RULE)
@@ -27,7 +30,7 @@ pub(super) fn prometheus_rule() -> Arg {
 }
 
 /// The flags of `manifests` beside the settings of `run`.
-pub(super) fn args() -> [Arg; 6] {
+pub(super) fn args() -> [Arg; 7] {
     [
         Arg::new(OUTPUT)
             .long(OUTPUT)
@@ -52,6 +55,11 @@ pub(super) fn args() -> [Arg; 6] {
             .default_value("1")
             .help_heading(MANIFESTS)
             .help("Number of pods; all but the leader stand by"),
+        Arg::new(CREATE_NAMESPACE)
+            .long(CREATE_NAMESPACE)
+            .action(ArgAction::SetTrue)
+            .help_heading(MANIFESTS)
+            .help("Also print the namespace of --operator-namespace, if nothing else is in it: who deletes the printed objects deletes all of it"),
         Arg::new("service-monitor")
             .long("service-monitor")
             .action(ArgAction::SetTrue)

@@ -42,7 +42,7 @@ pub(super) use command::{CHECK, COMPATIBLE_WITH, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
-pub(super) use manifests::{OUTPUT, PROMETHEUS_RULE, container_arguments};
+pub(super) use manifests::{CREATE_NAMESPACE, OUTPUT, PROMETHEUS_RULE, container_arguments};
 pub(super) use moving::{AdoptFlags, FORCE, YES};
 pub(super) use origin::Origin;
 pub(super) use print::print;

@@ -147,6 +147,29 @@ fn the_commands_that_print_what_run_needs_have_its_settings_and_read_no_variable
 }
 
 #[test]
+fn a_certificate_of_the_program_that_no_secret_can_have_is_refused() {
+    let line = ["website", "manifests", "--image", "x"];
+    let parse = |serving: Serving, more: &[&str]| {
+        let defaults = Defaults {
+            serving,
+            ..Defaults::default()
+        };
+        let line = line.iter().chain(more);
+        CommandLine::parse::<NoFlags>("website", &defaults, line, &|_| None)
+    };
+    let apart = || Serving::https("/a/tls.crt", "/b/tls.key");
+    let error = parse(apart(), &[]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "error: the certificate /a/tls.crt and its key /b/tls.key are in two folders, but a pod has one Secret with both: put them into \
+         one folder in `Serving::https`, or write --metrics-cert-path /certificate\n"
+    );
+    parse(apart(), &["--metrics-cert-path", "/certificate"]).unwrap();
+    parse(apart(), &["--metrics-address", "0"]).unwrap();
+    parse(Serving::https("/a/tls.crt", "/a/tls.key"), &[]).unwrap();
+}
+
+#[test]
 fn the_command_and_the_flag_for_the_version_print_the_same() {
     let mut defaults = Defaults::default();
     for (version, first) in [

@@ -10,6 +10,8 @@ mod roles;
 mod runnables;
 mod stopping;
 #[cfg(feature = "self-signed")]
+mod webhook_configurations;
+#[cfg(feature = "self-signed")]
 mod webhooks;
 mod world;
 

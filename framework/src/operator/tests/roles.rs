@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Node, Secret},
+    rbac::v1::PolicyRule,
+};
 
 use crate::{
     client::{Client, Config},
     controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
     operator::{Operator, OperatorError, Serving},
     resource::{AccessRule, ApiResource, DynamicObject},
+    webhook::{Admission, Change, Denied, Reads, Validate, Warnings},
 };
 
 struct Mirror;
@@ -133,4 +137,39 @@ fn reviews_are_allowed_only_if_metrics_are_served_to_authorized_users() {
     assert_eq!(names(operator()), ["mirror"]);
     let served = operator().metrics_address(":8080".parse().unwrap());
     assert_eq!(names(served), ["mirror", "mirror-metrics-reader"]);
+}
+
+/// Refuses nothing, and reads ConfigMaps.
+struct Reading;
+
+impl Validate for Reading {
+    type Resource = Secret;
+
+    fn reads(&self, reads: Reads) -> Reads {
+        reads.kind::<ConfigMap>()
+    }
+
+    async fn validate(
+        &self,
+        _: &Change<Secret>,
+        _: &Admission,
+    ) -> std::result::Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
+#[test]
+fn events_about_objects_that_only_a_webhook_reads_are_allowed() {
+    let operator = Operator::new("mirror").validates(Reading);
+    let roles = operator.roles("ops").unwrap().cluster_roles;
+    let rules = roles[0].rules.iter().flatten();
+    let allows = |rule: &PolicyRule| {
+        let groups = rule.api_groups.iter().flatten();
+        let resources = rule.resources.iter().flatten();
+        let mut names = groups.zip(resources);
+        let is_about_events =
+            names.any(|(group, resource)| group == "events.k8s.io" && resource == "events");
+        is_about_events && rule.verbs.iter().any(|verb| verb == "create")
+    };
+    assert!(rules.into_iter().any(allows), "{roles:?}");
 }

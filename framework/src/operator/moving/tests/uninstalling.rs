@@ -5,16 +5,27 @@ use serde_json::json;
 
 use super::world::{FINALIZER, Note, World, notes};
 use crate::{
-    client::{Api, DeleteParams},
+    client::{Api, DeleteParams, Patch, PatchParams},
     operator::moving::uninstall::Consent,
     webhook::{Admission, Change, Denied, Validate, Warnings},
 };
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::{
+    api::admissionregistration::v1::ValidatingWebhookConfiguration,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 
 const OTHER: &str = "example.com/other";
 
 fn namespace(name: &str) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+/// A namespace that `manifests` has printed.
+fn own_namespace() -> serde_json::Value {
+    let mut namespace = namespace("notes-system");
+    namespace["metadata"]["labels"] =
+        json!({"app.kubernetes.io/name": "notes", "app.kubernetes.io/component": "operator"});
+    namespace
 }
 
 fn deployment(replicas: i32) -> serde_json::Value {
@@ -246,7 +257,7 @@ async fn an_object_that_cannot_be_changed_does_not_keep_the_others_from_being_ch
 #[tokio::test(start_paused = true)]
 async fn uninstall_prints_the_commands_that_remove_what_is_left() {
     let world = World::start().await;
-    world.create(namespace("notes-system")).await;
+    world.create(own_namespace()).await;
     world.create(deployment(0)).await;
     world
         .lease("notes-system", "notes", "", Duration::ZERO)
@@ -274,6 +285,117 @@ kubectl --context blue delete customresourcedefinitions.apiextensions.k8s.io not
 ";
     let rest = printed.strip_prefix("No object has a finalizer of notes.\n");
     assert_eq!(rest, Some(expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_does_not_delete_a_namespace_that_others_use() {
+    let world = World::start().await;
+    world.create(namespace("prod")).await;
+    let printed = world
+        .command("uninstall --operator-namespace prod")
+        .await
+        .printed();
+    let reason = "The namespace prod stays: it does not have the labels that `manifests` gives to the namespace of notes, so something else made it.";
+    assert!(printed.contains(reason), "{printed}");
+    assert!(!printed.contains("delete namespaces"), "{printed}");
+
+    world.create(own_namespace()).await;
+    world.create(deployment(0)).await;
+    let printed = world.command("uninstall").await.printed();
+    assert!(
+        printed.contains("delete namespaces notes-system\n"),
+        "{printed}"
+    );
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "notes-system"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    world.create(claim).await;
+    let printed = world.command("uninstall").await.printed();
+    let reason = "The namespace notes-system stays: the PersistentVolumeClaim data is in it.";
+    assert!(printed.contains(reason), "{printed}");
+    assert!(!printed.contains("delete namespaces"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_finds_roles_of_flags_that_it_does_not_know() {
+    let world = World::start().await;
+    world.create(namespace("blue")).await;
+    let labels =
+        json!({"app.kubernetes.io/name": "notes", "app.kubernetes.io/component": "operator"});
+    let group = "rbac.authorization.k8s.io/v1";
+    let reference =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "notes"});
+    for object in [
+        json!({"apiVersion": group, "kind": "Role", "metadata": {"name": "notes", "namespace": "blue", "labels": &labels}}),
+        json!({"apiVersion": group, "kind": "RoleBinding", "metadata": {"name": "notes", "namespace": "blue", "labels": &labels}, "roleRef": reference}),
+        json!({"apiVersion": group, "kind": "ClusterRole", "metadata": {"name": "notes-debug-reader", "labels": &labels}}),
+        // Somebody has copied the labels.
+        json!({"apiVersion": group, "kind": "ClusterRole", "metadata": {"name": "others", "labels": &labels}}),
+    ] {
+        world.create(object).await;
+    }
+    let printed = world.command("uninstall").await.printed();
+    for expected in [
+        "delete roles.rbac.authorization.k8s.io notes --namespace blue\n",
+        "delete rolebindings.rbac.authorization.k8s.io notes --namespace blue\n",
+        "delete clusterroles.rbac.authorization.k8s.io notes-debug-reader\n",
+    ] {
+        assert!(printed.contains(expected), "{expected} is not in {printed}");
+    }
+    assert!(!printed.contains("others"), "{printed}");
+}
+
+/// Changes the versions of the definition of notes.
+async fn serve(world: &World, versions: serde_json::Value) {
+    let definitions = Api::<CustomResourceDefinition>::all(&world.client);
+    let change = json!([{"op": "replace", "path": "/spec/versions", "value": versions}]);
+    let change = Patch::Json(serde_json::from_value(change).unwrap());
+    let name = "notes.demo.example.com";
+    let params = PatchParams::default();
+    definitions.patch(name, &params, &change).await.unwrap();
+}
+
+fn version(name: &str, is_stored: bool, is_served: bool) -> serde_json::Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "name": name, "served": is_served, "storage": is_stored, "schema": {"openAPIV3Schema": schema},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_finds_objects_of_a_kind_that_the_cluster_serves_in_another_version() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER, OTHER]).await;
+    let both = json!([version("v1", false, true), version("v2", true, true)]);
+    serve(&world, both).await;
+    serve(
+        &world,
+        json!([version("v1", false, false), version("v2", true, true)]),
+    )
+    .await;
+    let printed = world.command("uninstall --yes").await.printed();
+    assert!(printed.contains("Changed objects: 1"), "{printed}");
+    serve(
+        &world,
+        json!([version("v1", false, true), version("v2", true, true)]),
+    )
+    .await;
+    assert_eq!(world.finalizers("a").await, [OTHER]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_deletes_nothing_if_it_cannot_see_the_objects() {
+    let world = World::start().await;
+    world.note("a", &[FINALIZER]).await;
+    serve(&world, json!([version("v1", true, false)])).await;
+    let outcome = world.command("uninstall --yes").await;
+    assert_eq!(outcome.printed, "");
+    assert_eq!(
+        outcome.error(),
+        "the objects of notes.demo.example.com cannot be listed: its CustomResourceDefinition exists, but serves no version. Some of them \
+         may have finalizers of the operator: serve a version of the kind, and run the command again"
+    );
 }
 
 /// Allows everything, as long as it runs.
