@@ -34,7 +34,12 @@ pub(crate) fn ask<T>(
 
 /// Prints a line. If nobody reads it any more, the work goes on.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
+    // On a terminal the operator's summary may stand in this line.
+    let clear = match io::stdout().is_terminal() {
+        true => "\r\x1b[2K",
+        false => "",
+    };
+    let _ = writeln!(io::stdout(), "{clear}{line}");
 }
 
 /// A path as a word of a shell.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     env,
+    ffi::OsStr,
     io::{self, Write},
     path::Path,
     process::Command,
@@ -16,7 +17,7 @@ use pilothouse::{
     k8s::api::core::v1::ConfigMap,
     operator::{DebugReport, Operator, Running},
     prelude::*,
-    resource::Object,
+    resource::{Object, ObjectKey},
     server::Address,
     testing::{Cluster, RequestMatcher},
 };
@@ -194,10 +195,69 @@ async fn a_browser_renders_the_debug_page() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
+    let url = format!("http://{}/debug", running.http_address().unwrap());
+    let (page, errors, picture) = rendered(&browser, &url, "debug.png");
+    for text in [
+        "<title>acts</title>",
+        ">ready, up ",
+        ">1 of 2<",
+        ">waits for its own writes<",
+        ">ConfigMap default/of-writes at version ",
+        ">failed, not retried<",
+        // The page shows it as text and not as HTML.
+        "no &lt;b&gt;such&lt;/b&gt; backend (",
+        ">default/words<",
+        ">widgets.test.pilothouse.dev<",
+    ] {
+        assert!(page.contains(text), "no {text} in:\n{page}\n{errors}");
+    }
+    // A test can only check that the picture exists and is not blank.
+    assert!(picture > 20_000, "{picture}");
+
+    cluster.faults().release_watches();
+    let written = || {
+        let key = ObjectKey::new(Some("default"), "fails");
+        let report = running.object_report("widget", &key).unwrap();
+        report.reconciles.len()
+    };
+    while written() < 3 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let url_of = |object: &str| format!("{url}#widget/default%2F{object}");
+    for (object, texts) in [
+        (
+            "fails",
+            &[
+                ">Widget default/fails<",
+                "because created: created",
+                "because retry",
+                "no &lt;b&gt;such&lt;/b&gt; backend",
+            ][..],
+        ),
+        (
+            "writes",
+            &[
+                ">Widget default/writes<",
+                "apply ConfigMap default/of-writes",
+                ">ConfigMap default/of-writes<",
+                ">ready<",
+                "asked for the next reconcile after 1 ms",
+            ],
+        ),
+    ] {
+        let (page, errors, picture) = rendered(&browser, &url_of(object), &format!("{object}.png"));
+        for text in texts {
+            assert!(page.contains(text), "no {text} in:\n{page}\n{errors}");
+        }
+        assert!(picture > 20_000, "{picture}");
+    }
+}
+
+/// What a browser makes of a page: the rendered page, what the browser says, and the size of a picture of it.
+fn rendered(browser: &OsStr, url: &str, name: &str) -> (String, String, usize) {
     let home = tempfile::tempdir().unwrap();
     let picture = home.path().join("page.png");
-    let url = format!("http://{}/debug", running.http_address().unwrap());
-    let said = Command::new(&browser)
+    let said = Command::new(browser)
         .args([
             "--headless",
             "--no-sandbox",
@@ -216,30 +276,146 @@ async fn a_browser_renders_the_debug_page() {
         .arg(url)
         .output()
         .unwrap();
-    let page = String::from_utf8(said.stdout).unwrap();
-    for text in [
-        "<title>acts</title>",
-        ">ready, up ",
-        ">1 of 2<",
-        ">waits for its own writes<",
-        ">ConfigMap default/of-writes at version ",
-        ">failed, not retried<",
-        // The page shows it as text and not as HTML.
-        "no &lt;b&gt;such&lt;/b&gt; backend (",
-        ">default/words<",
-        ">widgets.test.pilothouse.dev<",
-    ] {
-        let (log, errors) = (&page, String::from_utf8_lossy(&said.stderr));
-        assert!(page.contains(text), "no {text} in:\n{log}\n{errors}");
-    }
-    // A test can only check that the picture exists and is not blank.
     let picture = std::fs::read(picture).unwrap();
-    assert!(
-        picture.starts_with(b"\x89PNG") && picture.len() > 20_000,
-        "{}",
-        picture.len()
-    );
+    assert!(picture.starts_with(b"\x89PNG"));
     if let Some(folder) = env::var_os("PILOTHOUSE_PICTURES") {
-        std::fs::write(Path::new(&folder).join("debug.png"), picture).unwrap();
+        std::fs::write(Path::new(&folder).join(name), &picture).unwrap();
     }
+    (
+        String::from_utf8(said.stdout).unwrap(),
+        String::from_utf8_lossy(&said.stderr).into_owned(),
+        picture.len(),
+    )
+}
+
+/// Writes a ConfigMap with the size of its widget, and fails once.
+struct Grows;
+
+impl Reconciler for Grows {
+    type Resource = Widget;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<ConfigMap>()
+    }
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context<Widget>) -> Result {
+        let mut map = words("grown");
+        map.data = Some([("size".into(), format!("secret {}", widget.spec.size))].into());
+        cx.apply(map).await?;
+        if widget.spec.size == 3 {
+            return Err(Failure::new("three is too many").terminal());
+        }
+        Ok(Action::requeue_after(Duration::from_secs(90)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_timeline_of_an_object_shows_causes_writes_and_failures_and_never_contents() {
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("grows").debug_page();
+    let operator = operator.metrics_address(Address::loopback(0));
+    let running = cluster.run(operator.controller(Grows)).await.unwrap();
+    cluster.create(&widget("a", 1)).await.unwrap();
+    cluster.settle().await;
+    let larger = json!({"spec": {"size": 3}});
+    cluster.patch::<Widget>("a", larger).await.unwrap();
+    cluster.settle().await;
+    let by_hand = json!({"data": {"size": "by hand"}});
+    cluster.patch::<ConfigMap>("grown", by_hand).await.unwrap();
+    cluster.settle().await;
+
+    let key = ObjectKey::new(Some("default"), "a");
+    let report = running.object_report("widget", &key).unwrap();
+    let report = serde_json::to_value(report).unwrap();
+    assert!(!report.to_string().contains("secret"), "{report:#}");
+    assert_eq!(report["kind"], "Widget");
+    assert_eq!(report["exists"], true);
+    assert_eq!(report["now"]["state"], "failed");
+    let child = &report["children"][0];
+    assert_eq!(
+        (&child["object"], &child["ready"]),
+        (&json!("ConfigMap default/grown"), &json!(true))
+    );
+    let reconciles = report["reconciles"].as_array().unwrap();
+    let shown: Vec<_> = reconciles
+        .iter()
+        .rev()
+        .map(|one| {
+            let causes = one["causes"].as_array().unwrap().iter();
+            let causes = causes.map(|one| json!([one["cause"], one["what"]]));
+            let writes = one["writes"].as_array().unwrap().iter();
+            let writes = writes.map(|one| json!([one["verb"], one["object"], one["changed"]]));
+            json!([
+                one["outcome"],
+                one["text"],
+                causes.collect::<Vec<_>>(),
+                writes.collect::<Vec<_>>()
+            ])
+        })
+        .collect();
+    let grown = "ConfigMap default/grown";
+    let too_many = "three is too many";
+    let expected = json!([
+        [
+            "succeeded",
+            null,
+            [["created", "created"]],
+            [["apply", grown, null]]
+        ],
+        [
+            "succeeded",
+            null,
+            [["owned", "ConfigMap default/grown created"]],
+            []
+        ],
+        [
+            "failed, not retried",
+            too_many,
+            [["updated", "updated: spec.size"]],
+            [["apply", grown, ["data.size"]]]
+        ],
+        [
+            "failed, not retried",
+            too_many,
+            [["owned", "ConfigMap default/grown updated: data.size"]],
+            []
+        ],
+        [
+            "failed, not retried",
+            too_many,
+            [["owned", "ConfigMap default/grown updated: data.size"]],
+            [["apply", grown, ["data.size"]]]
+        ],
+        [
+            "failed, not retried",
+            too_many,
+            [["owned", "ConfigMap default/grown updated: data.size"]],
+            []
+        ],
+    ]);
+    assert_eq!(json!(shown), expected, "{report:#}");
+
+    cluster.delete::<Widget>("a").await.unwrap();
+    cluster.settle().await;
+    let report = running.object_report("widget", &key).unwrap();
+    assert!(!report.exists);
+    assert!(
+        !report.reconciles.is_empty(),
+        "it tells what happened before"
+    );
+    assert!(running.object_report("other", &key).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_recorded_without_the_debug_page() {
+    let cluster = Cluster::start().unwrap();
+    let running = cluster
+        .run(Operator::new("grows").controller(Grows))
+        .await
+        .unwrap();
+    cluster.create(&widget("a", 1)).await.unwrap();
+    cluster.settle().await;
+    let key = ObjectKey::new(Some("default"), "a");
+    let report = running.object_report("widget", &key).unwrap();
+    assert!(report.reconciles.is_empty() && report.causes.is_empty());
 }

@@ -136,7 +136,7 @@ impl Operator {
 
 /// Whether the line names an endpoint of the operator: its port is another one after each start.
 fn is_endpoint(line: &str) -> bool {
-    ["  metrics ", "  health ", "  route "]
+    ["  metrics ", "  health ", "  debug ", "  route "]
         .iter()
         .any(|label| line.starts_with(label))
 }

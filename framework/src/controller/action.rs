@@ -71,6 +71,14 @@ impl Action {
         self
     }
 
+    /// The delay that it asks for; `None` without one, and with a delay that grows.
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        match self.next {
+            Next::After(delay) => Some(delay),
+            Next::Change | Next::Backoff => None,
+        }
+    }
+
     fn new(next: Next) -> Self {
         Self {
             next,

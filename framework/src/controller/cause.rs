@@ -61,6 +61,11 @@ impl Cause {
         (Self::Finalizers, "finalizers"),
     ];
 
+    /// As the logs and the reports name it.
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
     /// Whether the cause is a change of an object. Only for these is the time until the reconcile measured.
     fn is_event(self) -> bool {
         !matches!(
@@ -84,6 +89,12 @@ impl Causes {
     /// When the first change was seen. Returns `None` if no cause is a change.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.since
+    }
+
+    /// All of them.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Cause> {
+        let all = Cause::ALL.into_iter().map(|(cause, _)| cause);
+        all.filter(move |cause| self.set & 1 << *cause as u8 != 0)
     }
 
     /// Whether `cause` is the only one.
@@ -113,12 +124,9 @@ impl Note for Causes {
 
 impl fmt::Display for Causes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held = Cause::ALL
-            .iter()
-            .filter(|(cause, _)| self.set & 1 << *cause as u8 != 0);
-        for (number, (_, name)) in held.enumerate() {
+        for (number, cause) in self.iter().enumerate() {
             f.write_str(if number == 0 { "" } else { "," })?;
-            f.write_str(name)?;
+            f.write_str(cause.name())?;
         }
         Ok(())
     }
@@ -127,6 +135,13 @@ impl fmt::Display for Causes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_cause_has_its_own_name() {
+        for (cause, name) in Cause::ALL {
+            assert_eq!(cause.name(), name, "{cause:?}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn merged_causes_keep_the_time_of_the_first_change() {

@@ -92,6 +92,7 @@
 //! | `applied_fields` | how a new process knows that a child is as it was applied |
 //! | `wired.rs`, `environment.rs` | [`Wired`]: a declared kind; [`Environment`]: what a controller runs in |
 //! | `read_your_writes` | keeps a key back until the caches have what its last call wrote ([R5](crate#guarantees)) |
+//! | `history` | what happened to each object, for the debug page: [`ReconcileReport`] |
 //! | `state` | what a running controller remembers: queue, keys, caches, failures |
 //! | `status` | [`ControllerStatus`] and [`ControllerReport`]: how a controller is doing |
 //! | `sources` | [`Owned`], [`Watched`], [`Read`], [`Channel`], [`Timer`], [`Poll`]: what adds keys to the queue |
@@ -113,6 +114,7 @@ mod environment;
 mod error;
 mod finalizer_rules;
 mod finalizers;
+mod history;
 mod owners;
 mod predicate;
 mod read_your_writes;
@@ -134,6 +136,7 @@ pub use caches::{IndexFunction, Lookup};
 pub use context::{Child, Context, Uncached};
 pub use environment::Environment;
 pub use error::{Error, Failure, Result};
+pub use history::{CauseReport, ReconcileReport, WriteReport};
 pub use owners::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::{Change, Predicate};
 pub use reconcilable::{Reconcilable, RuntimeKind};
@@ -141,7 +144,10 @@ pub use sources::{
     Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Poll, Pruned,
     Read, Request, RuntimeSource, Source, Sources, Timer, TrySendError, Typed, Watched,
 };
-pub use status::{ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport};
+pub use status::{
+    ChildReport, ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport,
+    ObjectReport,
+};
 pub use wired::{Role, Wired};
 
 #[cfg(feature = "dev")]

@@ -44,5 +44,6 @@ mod task_monitor;
 pub use checks::{Checks, Health};
 pub(crate) use panics::{CaughtPanic, catch_panic, catch_panic_of, report_panics};
 pub use query::Query;
+pub(crate) use query::decoded_parameter;
 pub use report::{Entry, Outcome, Report};
 pub use task_monitor::TaskMonitor;

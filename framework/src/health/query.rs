@@ -16,14 +16,23 @@ impl Query {
         for pair in query.unwrap_or_default().split('&') {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("verbose", _) => parsed.verbose = true,
-                ("exclude", name) => parsed
-                    .exclude
-                    .push(percent_decode_str(name).decode_utf8_lossy().into_owned()),
+                ("exclude", name) => parsed.exclude.push(decoded(name)),
                 _ => {}
             }
         }
         parsed
     }
+}
+
+/// The first value of a parameter of a query.
+pub(crate) fn decoded_parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(known, _)| *known == name)?;
+    Some(decoded(value))
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -36,5 +45,13 @@ mod tests {
         assert!(query.verbose);
         assert_eq!(query.exclude, ["a/b", "c"]);
         assert_eq!(Query::parse(None), Query::default());
+    }
+
+    #[test]
+    fn a_parameter_is_decoded() {
+        let query = Some("controller=web&key=a%2Fb%20c&key=d");
+        assert_eq!(decoded_parameter(query, "key").as_deref(), Some("a/b c"));
+        assert_eq!(decoded_parameter(query, "other"), None);
+        assert_eq!(decoded_parameter(None, "key"), None);
     }
 }

@@ -177,7 +177,12 @@ impl Roles {
     /// Adds a ClusterRole for those who read the debug page if they need authorization. It has no binding.
     #[must_use]
     pub fn with_debug_reader(self, installation: &Installation) -> Self {
-        let urls = ["/debug", "/debug/state.json"];
+        let urls = [
+            "/debug",
+            "/debug/state.json",
+            "/debug/search.json",
+            "/debug/object.json",
+        ];
         self.with_reader(installation, "-debug-reader", &urls)
     }
 

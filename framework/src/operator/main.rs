@@ -310,7 +310,7 @@ impl Operator {
         server: DevOptions,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects};
+        use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects, show_summary};
 
         let install = InstallFiles::read(&server.install)?;
         let (cluster, objects) = match (&server.kubeconfig, server.data) {
@@ -331,6 +331,7 @@ impl Operator {
             taken_kubeconfig: cluster.taken_kubeconfig().map(Path::to_owned),
             http: None,
             serving: self.serving.clone(),
+            debug_page: self.debug_page,
             example: self.example.clone(),
             definitions: self.definitions()?,
             routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
@@ -349,6 +350,11 @@ impl Operator {
             banner.only_stored = cluster.only_stored(&running.kinds);
             if cancel.run_until_cancelled(running.synced()).await.is_some() {
                 say(&banner.to_string())?;
+                tokio::select! {
+                    () = cancel.cancelled() => {}
+                    () = running.shutdown_cause.reported().cancelled() => {}
+                    never = show_summary(&running) => never,
+                }
             }
             let done = running.run_until(cancel).await;
             cluster.stop().await;

@@ -28,12 +28,12 @@ use super::{
 use crate::{
     cache::{InformerScope, Informers},
     client::Client,
-    controller::{AccessUse, Environment},
+    controller::{AccessUse, Environment, ObjectReport},
     election::ElectionStatus,
     events::Recorder,
     health::Checks,
     metrics::Metrics,
-    resource::{Access, ApiResource, check_qualified_name, dns},
+    resource::{Access, ApiResource, ObjectKey, check_qualified_name, dns},
     server::{Address, Reviewer, Routes, Server},
     webhook::ReadCaches,
 };
@@ -273,6 +273,9 @@ impl Running {
             let reconciled = &mut running.readiness.own_kinds.reconciled;
             reconciled.insert(built.resource.qualified_plural());
             kinds.extend(built.wired);
+            if debug.is_some() {
+                built.status.keep_history();
+            }
             controllers.push((built.status, built.work));
         }
         operator.access.check(&declared_by_built)?;
@@ -453,6 +456,14 @@ impl Running {
     /// The current state, for people. It is the content of the page of [`Operator::debug_page`].
     pub fn debug_report(&self) -> DebugReport {
         DebugReport::of(&self.readiness, &self.ready, self.started.elapsed())
+    }
+
+    /// What happened to one object of a controller, and what happens with it now. Returns `None` if no controller of that name
+    /// runs. Reconciles are recorded only if [`Operator::debug_page`] is called.
+    pub fn object_report(&self, controller: &str, key: &ObjectKey) -> Option<ObjectReport> {
+        let mut controllers = self.readiness.controllers.iter();
+        let controller = controllers.find(|one| one.name() == controller);
+        controller?.object(key)
     }
 
     /// The permissions that the program needs: those that its controllers and [`Operator::access`] declare, and those for

@@ -95,6 +95,7 @@ pub use owner::{OwnerError, controller_of, controller_reference, owner_reference
 pub(crate) use owner::{control, reference_to};
 pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
+pub(crate) use readiness::readiness_of;
 pub use readiness::{HasReadiness, NotReady, Readiness};
 pub use reference::ObjectRef;
 pub use resource::{CrdError, Resource, RulePlace};

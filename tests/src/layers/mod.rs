@@ -107,6 +107,7 @@ pub const ORDERS: &[Order<'_>] = &[
             "wired",
             "environment",
             "read_your_writes",
+            "history",
             "state",
             "status",
             "sources",

@@ -1,12 +1,13 @@
 use std::{
     any::{Any, TypeId},
+    borrow::Cow,
     collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use parking_lot::RwLock;
 
-use super::{IndexFunction, index_function::index_id};
+use super::{FindChildren, FoundChild, IndexFunction, index_function::index_id};
 use crate::{
     cache::{IndexHandle, Lister},
     resource::{ApiResource, Object},
@@ -20,7 +21,7 @@ pub(crate) struct WiredCaches {
     /// By the type of the index function.
     indexes: RwLock<HashMap<TypeId, Vec<WiredIndex>>>,
     /// The kinds whose objects the controller writes as their owner.
-    owned: RwLock<Vec<ApiResource>>,
+    owned: RwLock<Vec<(ApiResource, FindChildren)>>,
     have_synced: AtomicBool,
 }
 
@@ -79,16 +80,25 @@ impl WiredCaches {
     }
 
     /// The controller owns objects of this kind, from now on.
-    pub(crate) fn set_owned(&self, resource: &ApiResource) {
+    pub(crate) fn set_owned(&self, resource: &ApiResource, children: FindChildren) {
         let mut owned = self.owned.write();
-        if !owned.contains(resource) {
-            owned.push(resource.clone());
+        if !owned.iter().any(|(known, _)| known == resource) {
+            owned.push((resource.clone(), children));
         }
+    }
+
+    /// The children of the object with this UID, by kind.
+    pub(crate) fn children(&self, uid: &str) -> Vec<(Cow<'static, str>, Vec<FoundChild>)> {
+        let owned = self.owned.read();
+        let found = owned.iter();
+        let found = found.map(|(kind, find)| (kind.kind.clone(), find(self, kind, uid)));
+        found.collect()
     }
 
     /// Whether the controller owns objects of this kind, so that their changes lead to reconciles.
     pub(crate) fn is_owned(&self, resource: &ApiResource) -> bool {
-        self.owned.read().contains(resource)
+        let owned = self.owned.read();
+        owned.iter().any(|(known, _)| known == resource)
     }
 
     /// Makes an index known by its function.

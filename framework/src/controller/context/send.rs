@@ -2,11 +2,14 @@ use super::context::Context;
 use crate::{
     cache::Field,
     client::{self, Deleted},
-    controller::{error::Error, reconcilable::Reconcilable, state::ControllerState},
+    controller::{
+        error::Error, history::whole, reconcilable::Reconcilable, state::ControllerState,
+    },
     events::NewEvent,
     resource::{ApiResource, Object, ObjectKey},
 };
 use serde::Serialize;
+use serde_json::Value;
 
 /// The way of every request that writes.
 impl<K: Reconcilable> Context<K> {
@@ -22,8 +25,10 @@ impl<K: Reconcilable> Context<K> {
         key: &ObjectKey,
         send: impl Future<Output = Result<C, client::Error>>,
     ) -> Result<C, Error> {
+        let before = self.before_write::<C>(resource, key);
         let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
+        self.record(verb, resource, key, before, answer.as_ref().map(Some));
         let answer = answer.map_err(|error| with_verb(verb, error))?;
         if !self.uncached {
             self.note_write(resource, &answer);
@@ -43,6 +48,7 @@ impl<K: Reconcilable> Context<K> {
         let before = writes.before(resource, key);
         let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
+        self.record::<C>(verb, resource, key, None, answer.as_ref().map(|_| None));
         let answer = answer.map_err(|error| with_verb(verb, error))?;
         if self.uncached {
             return Ok(answer);
@@ -63,11 +69,47 @@ impl<K: Reconcilable> Context<K> {
         Ok(answer)
     }
 
+    /// The object as the cache has it, if it is recorded what writes change.
+    fn before_write<C>(&self, resource: &ApiResource, key: &ObjectKey) -> Option<Value>
+    where
+        C: Object + Serialize,
+    {
+        let controller = &self.shared.controller;
+        controller.history.as_ref()?;
+        let cache = controller.caches.get::<C>(resource)?;
+        let cached = cache.get(key).ok().flatten()?;
+        whole(&*cached)
+    }
+
+    /// Records a write that was answered, if somebody wants to know. `answer` has the object as the server stored it.
+    fn record<C: Object + Serialize>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        before: Option<Value>,
+        answer: Result<Option<&C>, &client::Error>,
+    ) {
+        let Some(history) = &self.shared.controller.history else {
+            return;
+        };
+        let after = answer.as_ref().ok().copied().flatten();
+        // The server may have chosen the name.
+        let key = after.map_or_else(|| key.clone(), Object::key);
+        let after = after.filter(|_| before.is_some()).and_then(whole);
+        let result = match answer {
+            Ok(_) => Ok(after.as_ref()),
+            Err(error) => Err(error.to_string()),
+        };
+        let object = format!("{} {key}", resource.kind);
+        history.wrote(&self.key, verb, object, before.as_ref(), result);
+    }
+
     fn note_write(&self, resource: &ApiResource, answer: &(impl Object + Serialize)) {
         // Read only if a cache has a field selector, which few have.
         let written = std::cell::OnceCell::new();
         let field = |path: &str| {
-            let object = written.get_or_init(|| read(serde_json::to_vec(answer)));
+            let object = written.get_or_init(|| whole(answer));
             Field::at(path, object.as_ref()?)
         };
         let writes = &self.shared.controller.writes;
@@ -137,10 +179,6 @@ impl Drop for PendingWrite<'_> {
                 .unknown(self.key, self.resource, self.object);
         }
     }
-}
-
-fn read(json: serde_json::Result<Vec<u8>>) -> Option<serde_json::Value> {
-    serde_json::from_slice(&json.ok()?).ok()
 }
 
 /// Whether an object still exists after its deletion was answered with the object: a finalizer or a grace period keeps it.

@@ -57,6 +57,20 @@ impl<K: Reconcilable> Enqueuer<K> {
         enqueuer
     }
 
+    /// As [`enqueue`](Self::enqueue). `what` tells what changed, if somebody wants to know.
+    pub(crate) fn enqueue_for(
+        &self,
+        key: ObjectKey,
+        priority: Priority,
+        cause: Cause,
+        what: impl FnOnce() -> String,
+    ) {
+        if let Some(history) = &self.history {
+            history.caused(&key, cause, what());
+        }
+        self.enqueue(key, priority, cause);
+    }
+
     /// Adds `key` to the queue, or holds it while the enqueuer is closed.
     pub(crate) fn enqueue(&self, key: ObjectKey, priority: Priority, cause: Cause) {
         self.gate.enqueue(key, priority, cause);

@@ -11,8 +11,9 @@ use super::{
 use crate::{
     cache::{Event, EventOrigin, InformerGuard},
     controller::{
-        caches::WiredCaches,
+        caches::{WiredCaches, find_children},
         environment::Environment,
+        owners::OWNER_UID_LABEL,
         reconcilable::Reconcilable,
         wired::{Role, Wired},
     },
@@ -114,7 +115,9 @@ impl<K: Reconcilable, W: KindWiring> Wiring<K> for W {
 
 fn note_owned<W: KindWiring>(resource: &ApiResource, caches: &WiredCaches) {
     if W::ROLE == Role::Owned {
-        caches.set_owned(resource);
+        caches.set_owned(resource, |caches, resource, uid| {
+            find_children::<W::Object>(caches, resource, uid, OWNER_UID_LABEL)
+        });
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `stream_source.rs` | the task that reads a stream |
 //! | `kind.rs` | the informer of a kind, and the listener on it; a kind that is only read |
 //! | `declared_index.rs` | an index before its controller starts |
+//! | `described.rs` | a change as the debug page shows it |
 //! | `filter.rs` | predicates, and the priority of an event |
 //! | `enqueuer.rs` | [`Enqueuer`]: from a source to the queue; closed until the source has synced |
 //! | `fixed_cache.rs` | caches without informers, for [`testing::Offline`](crate::testing::Offline) |
@@ -30,6 +31,7 @@
 mod channel;
 mod declarations;
 mod declared_index;
+mod described;
 mod enqueuer;
 mod filter;
 #[cfg(feature = "dev")]

@@ -1,6 +1,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
+    described::described,
     enqueuer::Enqueuer,
     filter::{passes, priority},
     kind::{Kind, KindWiring},
@@ -49,6 +50,7 @@ where
             predicate,
             references: which,
         } = self;
+        let name = kind.resource.kind.clone();
         kind.listen(environment, enqueuer, move |event: &Event<C>, origin| {
             let priority = priority(origin);
             let is_undecodable = event.undecodable().is_some();
@@ -57,7 +59,8 @@ where
                     let child = child.metadata();
                     let references = child.owner_references.as_deref().unwrap_or_default();
                     let namespace = child.namespace.as_deref();
-                    add_owners(&queue, references, namespace, which, lost, priority);
+                    let what = || described(&name, &change);
+                    add_owners(&queue, references, namespace, which, lost, priority, &what);
                 };
                 let (old, new) = (change.old(), change.new());
                 // For an owner this is the loss or the gain of a child, which no predicate may hide.
@@ -77,7 +80,9 @@ where
             let entry = event.entry();
             if entry.undecodable().is_some() {
                 let (key, references) = (entry.key(), entry.owner_references());
-                add_owners(&queue, &references, key.namespace(), which, true, priority);
+                let what = || format!("{name} {key} does not decode");
+                let namespace = key.namespace();
+                add_owners(&queue, &references, namespace, which, true, priority, &what);
             }
         })
     }
@@ -92,10 +97,11 @@ fn add_owners<K: Reconcilable>(
     which: References,
     lost: bool,
     priority: Priority,
+    what: &dyn Fn() -> String,
 ) {
     for (key, uid) in owners(&queue.resource, references, namespace, which) {
         if lost || !is_of_another(&queue.own, &key, uid) {
-            queue.enqueue(key, priority, Cause::Owned);
+            queue.enqueue_for(key, priority, Cause::Owned, what);
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::{
+    described::what_happened,
     enqueuer::Enqueuer,
     filter::{leaves_out, passes, priority},
     kind::Kind,
@@ -81,7 +82,9 @@ impl<K: Reconcilable> ReconciledKind<K> {
             Cause::PausedObjects | Cause::Resumed | Cause::ReconcileNow => Priority::High,
             _ => priority(origin),
         };
-        queue.enqueue(key, priority, cause);
+        let change = versions.changes().last();
+        let what = || change.map_or_else(String::new, |change| what_happened(&change));
+        queue.enqueue_for(key, priority, cause, what);
     }
 
     /// Returns `None` if the change does not lead to a reconcile.

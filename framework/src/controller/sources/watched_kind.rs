@@ -1,6 +1,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
+    described::described,
     enqueuer::Enqueuer,
     filter::{passes, priority},
     kind::{Kind, KindWiring},
@@ -54,7 +55,8 @@ where
             for change in Versions::of(event).changes() {
                 if is_undecodable || passes(&queue, predicate.as_ref(), &change) {
                     for key in mapping.keys(&name, &queue, &change) {
-                        queue.enqueue(key, priority(origin), Cause::Watched);
+                        let what = || described(&name, &change);
+                        queue.enqueue_for(key, priority(origin), Cause::Watched, what);
                     }
                 }
             }

@@ -1,6 +1,9 @@
 use std::{
     fmt,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -24,13 +27,16 @@ use crate::{
         cause::{Cause, Causes},
         environment::Environment,
         error::Failure,
+        history::History,
         read_your_writes::ReadYourWrites,
     },
     health::{CaughtPanic, catch_panic},
     metrics::ControllerMetrics,
     queue::{ExponentialBackoff, FailedKey, Priority, RateLimiter, Work, WorkQueue},
-    resource::{ApiResource, ObjectKey},
+    resource::{ApiResource, ObjectKey, ObjectMeta},
 };
+
+type OwnMetadata = Box<dyn Fn(&ObjectKey) -> Option<ObjectMeta> + Send + Sync>;
 
 /// What the listeners, the workers and the contexts of one controller share. Events become keys here.
 pub(crate) struct ControllerState {
@@ -52,6 +58,10 @@ pub(crate) struct ControllerState {
     pub(crate) write_limit: WriteLimit,
     pub(crate) copied_marks: Mutex<CopiedMarks>,
     pub(crate) blocking: BlockingWork,
+    /// What happened to each object. Set if the debug page is served.
+    pub(crate) history: Option<Arc<History>>,
+    /// Reads the metadata of a reconciled object from the cache. Set with `history`.
+    pub(crate) own_metadata: OnceLock<OwnMetadata>,
     /// The delays of failures that only a person can end.
     slow_backoff: Mutex<ExponentialBackoff>,
     /// Notified when a worker has taken a key.
@@ -93,6 +103,8 @@ impl ControllerState {
             write_limit: WriteLimit::new(WRITE_LIMIT),
             copied_marks: Mutex::new(CopiedMarks::new()),
             blocking: BlockingWork::new(1),
+            history: None,
+            own_metadata: OnceLock::new(),
             slow_backoff: Mutex::new(ExponentialBackoff::new(
                 SLOW_BACKOFF,
                 Duration::from_secs(300),

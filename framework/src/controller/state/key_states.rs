@@ -181,6 +181,15 @@ impl KeyStates {
         all
     }
 
+    /// All keys that are remembered.
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.0.lock().keys().cloned());
+        }
+        all
+    }
+
     /// The number of keys that are remembered.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.0.lock().len()).sum()

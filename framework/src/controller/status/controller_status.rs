@@ -6,10 +6,17 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::controller_report::ControllerReport;
+use super::{
+    controller_report::ControllerReport,
+    object_report::{MOST_KEYS, ObjectReport},
+};
 use crate::{
     cache::InformerStatus,
-    controller::state::{ControllerState, FailureSummary, Rounded},
+    controller::{
+        history::History,
+        state::{ControllerState, FailureSummary, Rounded},
+    },
+    resource::ObjectKey,
 };
 
 /// How a controller is doing, for readiness checks. Clones share it.
@@ -21,6 +28,8 @@ pub struct ControllerStatus {
     phase: Arc<Mutex<Phase>>,
     /// Set while the controller runs.
     controller: Arc<OnceLock<Weak<ControllerState>>>,
+    /// Set if it is to be recorded what happens to each object.
+    history: Arc<OnceLock<Arc<History>>>,
     #[cfg(test)]
     remembered: Arc<OnceLock<Remembered>>,
 }
@@ -46,6 +55,7 @@ impl ControllerStatus {
             name: name.into(),
             phase: Arc::new(Mutex::new(Phase::New)),
             controller: Arc::default(),
+            history: Arc::default(),
             #[cfg(test)]
             remembered: Arc::default(),
         }
@@ -65,6 +75,15 @@ impl ControllerStatus {
 
     pub(crate) fn working(&self) {
         *self.phase.lock() = Phase::Working;
+    }
+
+    /// Records from the start of the controller what happens to each object.
+    pub(crate) fn keep_history(&self) {
+        self.history.get_or_init(|| Arc::new(History::new()));
+    }
+
+    pub(crate) fn history(&self) -> Option<Arc<History>> {
+        self.history.get().cloned()
     }
 
     pub(crate) fn reports(&self, controller: &Arc<ControllerState>) {
@@ -129,6 +148,33 @@ impl ControllerStatus {
     pub fn report(&self, limit: usize) -> Option<ControllerReport> {
         let controller = self.controller.get()?.upgrade()?;
         Some(ControllerReport::of(&controller, self, limit))
+    }
+
+    /// What happened to one object, and what happens with it now. Returns `None` before the controller was started and after it
+    /// has stopped. Reconciles are recorded only if the operator serves its [debug page](crate::operator::Operator::debug_page).
+    pub fn object(&self, key: &ObjectKey) -> Option<ObjectReport> {
+        let controller = self.controller.get()?.upgrade()?;
+        let metadata = controller
+            .own_metadata
+            .get()
+            .and_then(|look_up| look_up(key));
+        let all = ControllerReport::of(&controller, self, MOST_KEYS);
+        Some(ObjectReport::of(&controller, all, key, metadata.as_ref()))
+    }
+
+    /// The keys that contain `text`, in their order: of the objects that the controller remembers or of which something was
+    /// recorded.
+    pub fn search(&self, text: &str) -> Vec<ObjectKey> {
+        let Some(controller) = self.controller.get().and_then(Weak::upgrade) else {
+            return Vec::new();
+        };
+        let recorded = controller.history.as_ref().map(|history| history.keys());
+        let mut keys: Vec<ObjectKey> = controller.key_states.keys();
+        keys.extend(recorded.into_iter().flatten());
+        keys.retain(|key| key.as_str().contains(text));
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// Which objects fail, and how many objects are remembered. Returns `None` if no object fails.

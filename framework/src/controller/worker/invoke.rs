@@ -15,6 +15,7 @@ use crate::{
         environment::Environment,
         error::{Failure, Result},
         finalizers::{Finalizers, note_called},
+        history::Ended,
         reconcilable::Reconcilable,
         sources::Sources,
         state::ControllerState,
@@ -56,6 +57,45 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// As the debug page shows it.
+    pub(super) fn for_history(&self) -> Ended {
+        let failed = |how, failure: &Failure| Ended {
+            how,
+            is_failure: true,
+            text: Some(failure.to_string()),
+            again_after: None,
+        };
+        let ended = |how| Ended {
+            how,
+            is_failure: false,
+            text: None,
+            again_after: None,
+        };
+        match self {
+            Self::Done(action) => Ended {
+                again_after: action.delay(),
+                ..ended("succeeded")
+            },
+            Self::OnlyFinalizers => ended("removed only its finalizers"),
+            Self::Gone => ended("cleaned up after the object"),
+            Self::Outdated => ended("dropped, because the object has a newer generation"),
+            Self::Failed(failure) if failure.is_waiting() => Ended {
+                is_failure: false,
+                ..failed("waits", failure)
+            },
+            Self::Failed(failure) if failure.is_gone() => Ended {
+                is_failure: false,
+                ..failed("ended, because the object is gone", failure)
+            },
+            Self::Failed(failure) if failure.is_terminal() => {
+                failed("failed, not retried", failure)
+            }
+            Self::Failed(failure) => failed("failed", failure),
+            Self::Panicked(failure) => failed("panicked", failure),
+            Self::TimedOut(failure) => failed("timed out", failure),
+        }
+    }
+
     /// The same outcome, whose text also tells of another failure.
     pub(super) fn and_also(self, other: Option<Failure>) -> Self {
         let Some(other) = other else {

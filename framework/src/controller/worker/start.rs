@@ -19,6 +19,7 @@ use crate::{
         status::ControllerStatus,
     },
     election::{LeadershipGate, Permit},
+    resource::{Object, ObjectKey},
 };
 
 impl<R: Reconciler> Controller<R> {
@@ -82,6 +83,7 @@ async fn run<R: Reconciler>(
     state.blocking = BlockingWork::new(concurrency);
     state.resync = every.map(ResyncPeriod::new);
     state.generations = newest_only.then(Generations::default);
+    state.history = status.history();
     let state = Arc::new(state);
 
     status.reports(&state);
@@ -96,6 +98,14 @@ async fn run<R: Reconciler>(
     let finalizers = Finalizers::new(&own.rules, cleanup);
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let cache = informer::<R::Resource>(&environment, &state.resource).lister();
+    if state.history.is_some() {
+        let cache = cache.clone();
+        let metadata = move |key: &ObjectKey| {
+            let object = cache.get(key).ok().flatten();
+            object.map(|object| object.metadata().clone())
+        };
+        state.own_metadata.set(Box::new(metadata)).ok();
+    }
     let enqueuer = Enqueuer::open(&state, &cache);
     // Before the first event, so that no mapping misses an index.
     let indexed = indexes.into_iter();

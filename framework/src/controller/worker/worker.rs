@@ -202,6 +202,9 @@ impl<R: Reconciler> Worker<R> {
         controller.notify_capacity();
         if !controller.writes.admits(&mut work) {
             // The key comes again when the caches have what it wrote.
+            if let Some(history) = &controller.history {
+                history.parked(&work.key);
+            }
             return None;
         }
         if controller.hold_back(&mut work) {
@@ -245,6 +248,9 @@ impl<R: Reconciler> Worker<R> {
             attempt = work.attempt,
             cause = %work.note,
         );
+        if let Some(history) = &controller.history {
+            history.began(key, work.note, work.attempt);
+        }
         if let Some(since) = work.note.since() {
             let lag = since.max(self.started).elapsed().as_secs_f64();
             controller.metrics.event_seconds.observe(lag);
@@ -274,6 +280,9 @@ impl<R: Reconciler> Worker<R> {
                 published.instrument(span.clone()).await
             }
         };
+        if let Some(history) = &self.shared.controller.history {
+            history.ended(context.key(), outcome.for_history());
+        }
         let call = FinishedCall {
             verb,
             key: context.key(),

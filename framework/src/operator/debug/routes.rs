@@ -4,11 +4,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, Uri, header};
 use http_body_util::Full;
+use serde::Serialize;
 use tokio::time::Instant;
 
-use super::DebugReport;
+use super::{
+    DebugReport,
+    objects::{self, FoundObjects},
+};
 use crate::{
     health::Checks,
     operator::readiness::Readiness,
@@ -59,21 +63,46 @@ impl DebugPage {
     pub(in crate::operator) fn serve(self, routes: Routes, bound: SocketAddr) -> Routes {
         let hosts = Hosts::new(bound).names(&*self.hosts);
         let page = |_: &_| reply("text/html; charset=utf-8", PAGE.into());
-        let state = move |_: &_| match self.report().map(|report| serde_json::to_vec(&report)) {
-            Some(Ok(json)) => reply("application/json", json.into()),
-            Some(Err(error)) => unavailable(error.to_string()),
-            None => unavailable("the reconcilers are being built".into()),
+        let (search, object) = (self.clone(), self.clone());
+        let state = move |_: &_| match self.report() {
+            Some(report) => json(&report),
+            None => not_built(),
+        };
+        let search = move |uri: &Uri| match search.readiness.get() {
+            Some(built) => json(&FoundObjects::of(&built.controllers, uri.query())),
+            None => not_built(),
+        };
+        let object = move |uri: &Uri| match object.readiness.get() {
+            Some(built) => match objects::object(&built.controllers, uri.query()) {
+                Ok(report) => json(&report),
+                Err(why) => text(StatusCode::NOT_FOUND, why),
+            },
+            None => not_built(),
         };
         let own = Routes::new()
             .get("/debug", page)
-            .get("/debug/state.json", state);
+            .get("/debug/state.json", state)
+            .get("/debug/search.json", search)
+            .get("/debug/object.json", object);
         routes.for_hosts(&hosts, own)
     }
 }
 
-fn unavailable(why: String) -> Reply {
-    let mut reply = reply("text/plain; charset=utf-8", why.into());
-    *reply.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+fn json(report: &impl Serialize) -> Reply {
+    match serde_json::to_vec(report) {
+        Ok(json) => reply("application/json", json.into()),
+        Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+    }
+}
+
+fn not_built() -> Reply {
+    let why = "the reconcilers are being built";
+    text(StatusCode::SERVICE_UNAVAILABLE, why.into())
+}
+
+fn text(status: StatusCode, text: String) -> Reply {
+    let mut reply = reply("text/plain; charset=utf-8", text.into());
+    *reply.status_mut() = status;
     reply
 }
 

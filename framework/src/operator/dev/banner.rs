@@ -13,6 +13,8 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) taken_kubeconfig: Option<PathBuf>,
     pub(in crate::operator) http: Option<SocketAddr>,
     pub(in crate::operator) serving: Serving,
+    /// Whether the debug page is served.
+    pub(in crate::operator) debug_page: bool,
     pub(in crate::operator) example: Option<String>,
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
     /// The paths of the program's own routes.
@@ -61,6 +63,9 @@ impl fmt::Display for Banner {
             let serving = &self.serving;
             writeln!(f, "  metrics     {serving}://{http}/metrics")?;
             writeln!(f, "  health      {serving}://{http}/readyz?verbose")?;
+            if self.debug_page {
+                writeln!(f, "  debug       {serving}://{http}/debug")?;
+            }
             for path in &self.routes {
                 writeln!(f, "  route       {serving}://{http}{path}")?;
             }
@@ -130,6 +135,7 @@ mod tests {
                 taken_kubeconfig: Some("/k".into()),
                 http: Some(([127, 0, 0, 1], 2).into()),
                 serving,
+                debug_page: true,
                 example: None,
                 definitions: Vec::new(),
                 routes: vec!["/hook".into()],
@@ -146,7 +152,7 @@ mod tests {
                 "{text}"
             );
             assert!(text.ends_with("\nCtrl-C stops it. /objects keeps its objects.\n\n"));
-            for path in ["metrics", "readyz?verbose", "hook"] {
+            for path in ["metrics", "readyz?verbose", "debug", "hook"] {
                 let url = format!(" {expected}://127.0.0.1:2/{path}\n");
                 assert!(text.contains(&url), "{text}");
             }

@@ -1,7 +1,8 @@
 //! The subcommand `dev`: runs the operator against an API server in the same process, or against the one of a kubeconfig.
 //!
 //! `server.rs` is either of them, `cluster.rs` starts the one in the process, `kubeconfig.rs` writes its kubeconfig into a folder that `private_folder.rs`
-//! protects, `install_files.rs` installs the files of `--install`, and `banner.rs` is the text for the user.
+//! protects, `install_files.rs` installs the files of `--install`, `banner.rs` is the text for the user,
+//! and `summary.rs` the line below the log.
 
 mod banner;
 mod cluster;
@@ -10,8 +11,10 @@ mod kubeconfig;
 #[cfg(unix)]
 mod private_folder;
 mod server;
+mod summary;
 
 pub(super) use banner::{Banner, Objects};
 pub(super) use cluster::DevCluster;
 pub(super) use install_files::InstallFiles;
 pub(super) use server::DevServer;
+pub(super) use summary::show_summary;

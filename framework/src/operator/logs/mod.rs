@@ -6,12 +6,14 @@
 //! | `handle.rs` | [`LogHandle`]: changes the filter |
 //! | `watch.rs` | applies changes of the settings file |
 //! | `json.rs` | the JSON format |
+//! | `terminal.rs` | standard error, with a line below the log |
 
 mod filter;
 mod handle;
 mod json;
 #[cfg(test)]
 mod panics_test;
+mod terminal;
 mod watch;
 
 use std::io::{self, IsTerminal};
@@ -21,6 +23,9 @@ use tracing_subscriber::{Layer, Registry, fmt, prelude::*, reload};
 pub(super) use filter::{DEFAULT_FILTER, Filter, parse_filter};
 pub use handle::{LogError, LogHandle};
 use json::JsonLines;
+use terminal::LogTerminal;
+#[cfg(feature = "dev")]
+pub(super) use terminal::show_below;
 pub(super) use watch::WatchedSettings;
 
 use super::traces::TraceLayer;
@@ -47,7 +52,7 @@ pub(super) fn init(
     let (filter, reload) = reload::Layer::new(filter.0);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
         LogFormat::Text => fmt::layer()
-            .with_writer(io::stderr)
+            .with_writer(|| LogTerminal)
             .with_ansi(io::stderr().is_terminal())
             .boxed(),
         LogFormat::Json => JsonLines::new(io::stderr).boxed(),

@@ -378,7 +378,7 @@ fn settings(
                     "Serve /metrics, /healthz, /livez and /readyz at this address; 0 turns it off",
                 ),
         )
-        .args(serving::args(defaults))
+        .args(serving::args(defaults, is_local))
         .args(webhooks::args(defaults, is_local))
         .arg(
             Arg::new("log")

@@ -25,7 +25,8 @@ const DEBUG_PAGE: &str = "debug-page";
 const DEBUG_HOST: &str = "debug-host";
 const ADDRESS: &str = "metrics-address";
 
-pub(super) fn args(defaults: &Defaults) -> [Arg; 7] {
+/// With `is_local`, for `dev`, the debug page is served unless it is refused.
+pub(super) fn args(defaults: &Defaults, is_local: bool) -> [Arg; 7] {
     let file = |name: &'static str, value: &'static str| {
         Arg::new(name)
             .long(name)
@@ -43,7 +44,7 @@ pub(super) fn args(defaults: &Defaults) -> [Arg; 7] {
         file(CERT_KEY, "FILE").help("The key's file in that folder [default: tls.key]"),
         switch(AUTH, serving.is_authorized(), ENDPOINTS)
             .help("Serve metrics and the debug page only to users that the API server authorizes"),
-        switch(DEBUG_PAGE, defaults.debug_page, ENDPOINTS).help(
+        switch(DEBUG_PAGE, defaults.debug_page || is_local, ENDPOINTS).help(
             "Also serve /debug: a page that shows the operator's current work for each object",
         ),
         Arg::new(DEBUG_HOST)

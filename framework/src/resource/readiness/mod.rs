@@ -56,3 +56,8 @@ mod tests;
 
 pub use has_readiness::{HasReadiness, NotReady};
 pub use readiness::Readiness;
+
+/// The readiness of an object that was written as JSON.
+pub(crate) fn readiness_of(object: &serde_json::Value) -> Readiness {
+    rules::readiness(object)
+}
