@@ -25,7 +25,7 @@ pub(crate) async fn events(cluster: &Cluster, name: &str) -> Vec<Event> {
         about.and_then(|about| about.name.as_deref()) == Some(name)
     };
     found.retain(is_about);
-    found.sort_by(|a, b| a.event_time.cmp(&b.event_time));
+    found.sort_by_key(|event| event.event_time.clone());
     found
 }
 
