@@ -58,7 +58,7 @@ impl Limit {
     }
 
     /// When a request that begins now must have ended.
-    pub(super) fn from_now(self) -> Instant {
+    pub(super) fn deadline(self) -> Instant {
         Instant::now() + self.time
     }
 

@@ -140,7 +140,7 @@ where
         sleep(by).await;
     }
     // A fault that delays the request stands for the network.
-    let deadline = limit.map(Limit::from_now);
+    let deadline = limit.map(Limit::deadline);
     incoming.deadline = deadline;
     let result = match (allowed, route) {
         (Ok(user), Route::Resource(route)) => {
