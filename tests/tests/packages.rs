@@ -278,7 +278,7 @@ fn the_webhooks_of_a_chart_are_limited_to_its_namespaces() {
     let chart = temporary.path().join("teams");
     teams(&["--output", "helm", chart.to_str().unwrap()]);
     for (values, settings) in [
-        ("namespaces={}", &[][..]),
+        ("replicas=1", &[][..]),
         ("namespaces={blue,green}", &["--namespace", "blue,green"]),
     ] {
         let namespace = ["--namespace", "teams-system", "--set", values];

@@ -175,13 +175,15 @@ impl Operator {
             .filter(|one| one.is_never_called(namespace, namespaces));
         let never = never.map(|one| {
             format!(
-                "the webhook {} is never called: the operator works only in its own namespace, and that is left out so that the operator can start;                  choose the objects with `Rules::in_namespaces` in `rules`",
+                "the webhook {} is never called: the operator works only in its own namespace, and that is left out so that the operator can start; \
+                 choose the objects with `Rules::in_namespaces` in `rules`",
                 one.name()
             )
         });
         let others = webhooks.iter().filter_map(|one| {
             Some(format!(
-                "if the request alone decides, {} does without the webhook {} and also works while no replica runs; `rules.needs_code()` in                  `rules` declares that it needs code",
+                "if the request alone decides, {} does without the webhook {} and also works while no replica runs; `rules.needs_code()` in \
+                 `rules` declares that it needs code",
                 one.alternative()?,
                 one.name()
             ))

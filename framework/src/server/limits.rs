@@ -20,7 +20,7 @@ pub(crate) struct Limits {
     /// The time limit for the next head over HTTP/1.1, from the end of the last response. The first one has its own.
     pub(super) next_head: Duration,
     /// The time limit for running requests after the server was stopped.
-    pub(super) grace: Duration,
+    pub(crate) grace: Duration,
 }
 
 impl Limits {

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -7,8 +7,8 @@ use k8s_openapi::api::{
 use serde_json::json;
 
 use super::{
-    Admission, Change, Configurations, Denied, Mutate, Operation, Rules, Target, Validate,
-    Warnings, Webhook,
+    Admission, Change, Configurations, Denied, Mutate, Operation, ReadCaches, Rules, Target,
+    Validate, Warnings, Webhook, WebhookOptions,
 };
 use crate::resource::{ApiResource, Labels};
 
@@ -24,7 +24,7 @@ impl Validate for Strict {
             .subresources(["", "status"])
             .for_objects(Labels::from_iter([("a", "b")]).selector())
             .only_if("named", "object.metadata.name != 'x'")
-            .timeout(std::time::Duration::from_secs(3))
+            .timeout(Duration::from_secs(3))
             .ignore_failures()
             .acts_outside()
     }
@@ -107,6 +107,25 @@ fn rules_become_configurations() {
         "mutatingwebhookconfigurations.admissionregistration.k8s.io \"site\": create, get, patch; \
          validatingwebhookconfigurations.admissionregistration.k8s.io \"site\": create, get, patch"
     );
+}
+
+#[test]
+fn the_server_gives_its_last_calls_the_longest_timeout() {
+    let options = WebhookOptions {
+        operator: "site".into(),
+        namespace: "ops".into(),
+        namespaces: BTreeSet::new(),
+        webhooks: vec![
+            Webhook::validating(ApiResource::of::<Namespace>(), Strict),
+            Webhook::mutating(ApiResource::of::<Pod>(), Again),
+        ],
+        address: ":9443".parse().unwrap(),
+        certificates: None,
+        url: None,
+        check_period: Duration::ZERO,
+        caches: ReadCaches::default(),
+    };
+    assert_eq!(options.limits().grace, Duration::from_secs(10));
 }
 
 #[test]

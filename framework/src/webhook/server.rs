@@ -57,6 +57,11 @@ impl WebhookOptions {
         times.max().unwrap_or_default()
     }
 
+    /// The limits of the server. A call that runs when the server stops gets its time.
+    pub(super) fn limits(&self) -> Limits {
+        Limits::WEBHOOKS.with_grace(self.longest_call())
+    }
+
     /// The access that serving needs.
     pub(crate) fn access(&self) -> Access {
         let target = Target::service_of(&self.operator, &self.namespace);
@@ -136,8 +141,7 @@ impl WebhookServer {
         stopping: CancellationToken,
     ) -> Result<Result<Self, WebhookError>, io::Error> {
         let server = Server::bind(&options.address).await?;
-        let limits = Limits::WEBHOOKS.with_grace(options.longest_call());
-        let server = server.limits(limits);
+        let server = server.limits(options.limits());
         let port = server.local_addr()?.port();
         let target = match options.url {
             // The port was chosen just now.
