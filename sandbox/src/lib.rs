@@ -97,7 +97,7 @@
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
 //!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
-//! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
+//! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas and, with RBAC, the roles of controllers.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims

@@ -10,10 +10,11 @@
 //! `_openapi.json`.
 //!
 //! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>` and follows every reference from the
-//! kinds that a server serves by default: those of stable versions. It drops all defaults that only restate Go's zero value. It writes three
+//! kinds that a server serves by default: those of stable versions. It drops all defaults that only restate Go's zero value. It writes these
 //! files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a sandbox starts),
 //! `definitions.json.gz` (types without prose; decompressed when first needed) and `descriptions.json.gz` (the prose: what Kubernetes says about
-//! types, fields and parameters; decompressed when first asked for). All name the module version.
+//! types, fields and parameters; decompressed when first asked for). It also reads the roles and bindings of a new cluster, and writes them to
+//! `roles.json.gz`. All name the module version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -121,7 +122,39 @@ fn main() -> Result<(), Box<dyn Error>> {
         "enums": enums,
         "parameters": parameters,
     }))?;
-    pack(&target.join("descriptions.json.gz"), &body)
+    pack(&target.join("descriptions.json.gz"), &body)?;
+    let body = json!({"objects": roles(Path::new(directory))?, "source": source});
+    pack(&target.join("roles.json.gz"), &serde_json::to_vec(&body)?)
+}
+
+/// The roles and bindings that a new cluster has, without those of its controllers.
+fn roles(module: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
+    let folder = module.join("plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata");
+    let mut roles = Vec::new();
+    for name in [
+        "cluster-roles",
+        "cluster-role-bindings",
+        "namespace-roles",
+        "namespace-role-bindings",
+    ] {
+        let text = fs::read_to_string(folder.join(format!("{name}.yaml")))?;
+        let document: Value = serde_saphyr::from_str(&text)?;
+        roles.extend(list(&document["items"]).map(without_nulls));
+    }
+    Ok(roles)
+}
+
+/// A value without the fields that are `null`.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            let set = set.map(|(name, value)| (name.clone(), without_nulls(value)));
+            Value::Object(set.collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
 }
 
 fn pack(file: &Path, body: &[u8]) -> Result<(), Box<dyn Error>> {

@@ -74,6 +74,14 @@ struct Columns {
     columns: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+/// The roles and bindings that a new cluster has.
+#[derive(Deserialize)]
+struct Roles {
+    #[cfg_attr(not(test), expect(dead_code, reason = "says where the data is from"))]
+    source: String,
+    objects: Vec<Value>,
+}
+
 // The embedded files are constants of the build, and the tests below check them: reading them cannot fail at run time.
 static RESOURCES: LazyLock<Resources> = LazyLock::new(|| {
     serde_json::from_str(include_str!("data/resources.json")).expect("embedded resources.json")
@@ -92,6 +100,16 @@ static COLUMNS: LazyLock<Columns> = LazyLock::new(|| {
     let packed = include_bytes!("data/columns.json.gz");
     serde_json::from_str(&unpacked(packed)).expect("embedded columns")
 });
+
+fn read_roles() -> Roles {
+    let packed = include_bytes!("data/roles.json.gz");
+    serde_json::from_str(&unpacked(packed)).expect("embedded roles")
+}
+
+/// The roles and bindings that a new cluster has, but those of its controllers.
+pub(crate) fn roles() -> Vec<Value> {
+    read_roles().objects
+}
 
 const PACKED_DEFINITIONS: &[u8] = include_bytes!("data/definitions.json.gz");
 const PACKED_DESCRIPTIONS: &[u8] = include_bytes!("data/descriptions.json.gz");
@@ -199,6 +217,7 @@ mod tests {
         assert_eq!(source(), DEFINITIONS.source);
         assert_eq!(source(), DESCRIPTIONS.source);
         assert_eq!(source(), COLUMNS.source);
+        assert_eq!(source(), read_roles().source);
     }
 
     #[test]

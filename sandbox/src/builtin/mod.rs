@@ -29,7 +29,7 @@ pub use crate::go::canonical_quantity;
 pub(crate) use conversion::{Conversion, autoscaler_to_stored, event_to_core, shared_storage};
 pub(crate) use data::{
     Resource, Subresource, checksum, column_description, definition, definition_names, describe,
-    description, parameter_description, resources, source,
+    description, parameter_description, resources, roles, source,
 };
 pub(crate) use defaults::{complete_object, default_object, qos_class, shown_object};
 pub use kinds::kinds;

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::{DeleteOptions, Handle};
+use crate::builtin;
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::registry::GroupResource;
-
-const AUTHENTICATED: &str = "system:authenticated";
-const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 const NAMESPACES: &[&str] = &["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -124,63 +122,21 @@ pub(super) fn create_priority_classes(core: &Arc<Core>) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Creates the roles that discovery needs, and the administrator's role. The many other roles of a real server belong
-/// to its own components.
+/// Creates the roles and bindings that a new cluster has, such as `view`, `edit`, `admin` and `cluster-admin`. Those of its controllers are missing.
 ///
 /// # Errors
 /// None.
 pub(super) fn create_roles(core: &Arc<Core>) -> Result<(), ApiError> {
-    let paths = |paths: &[&str]| json!([{"verbs": ["get"], "nonResourceURLs": paths}]);
-    let own = json!([
-        {"verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
-         "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]},
-        {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
-    ]);
-    let everything = json!([
-        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-        {"verbs": ["*"], "nonResourceURLs": ["*"]},
-    ]);
-    let discovery = [
-        "/api",
-        "/api/*",
-        "/apis",
-        "/apis/*",
-        "/healthz",
-        "/livez",
-        "/openapi",
-        "/openapi/*",
-        "/readyz",
-        "/version",
-        "/version/",
-    ];
-    let public = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
-    let roles: [(&str, Value, &[&str]); 4] = [
-        ("cluster-admin", everything, &["system:masters"]),
-        ("system:basic-user", own, &[AUTHENTICATED]),
-        ("system:discovery", paths(&discovery), &[AUTHENTICATED]),
-        (
-            "system:public-info-viewer",
-            paths(&public),
-            &[AUTHENTICATED, UNAUTHENTICATED],
-        ),
-    ];
-    const API: &str = "rbac.authorization.k8s.io";
     let handle = Handle::new(core, "kube-apiserver");
-    for (name, rules, groups) in roles {
-        let metadata =
-            json!({"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}});
-        let role = json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRole",
-            "metadata": metadata, "rules": rules});
-        create(&handle, &GroupResource::new(API, "clusterroles"), role)?;
-        let subjects: Vec<Value> = groups
-            .iter()
-            .map(|group| json!({"apiGroup": API, "kind": "Group", "name": group}))
-            .collect();
-        let binding = json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": metadata, "subjects": subjects,
-            "roleRef": {"apiGroup": API, "kind": "ClusterRole", "name": name}});
-        let bindings = GroupResource::new(API, "clusterrolebindings");
-        create(&handle, &bindings, binding)?;
+    for object in builtin::roles() {
+        let plural = match object["kind"].as_str() {
+            Some("ClusterRole") => "clusterroles",
+            Some("ClusterRoleBinding") => "clusterrolebindings",
+            Some("Role") => "roles",
+            _ => "rolebindings",
+        };
+        let resource = GroupResource::new("rbac.authorization.k8s.io", plural);
+        create(&handle, &resource, object)?;
     }
     Ok(())
 }
@@ -224,5 +180,30 @@ mod tests {
                 "kubernetes"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn with_rbac_a_cluster_has_the_usual_roles() {
+        let sandbox = Sandbox::builder().seed(1).rbac(true).build().unwrap();
+        let handle = Handle::new(sandbox.core(), "test");
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let roles = GroupResource::new("rbac.authorization.k8s.io", "clusterroles");
+        let covers = |role: &str, verb: &str, resource: &str| {
+            let role = handle.get(&roles, None, role).unwrap();
+            let rules = role["rules"].as_array().unwrap().clone();
+            rules.iter().any(|rule| {
+                let has = |field: &str, value: &str| {
+                    let all = rule[field].as_array().into_iter().flatten();
+                    all.into_iter().any(|one| one == value)
+                };
+                has("verbs", verb) && has("resources", resource)
+            })
+        };
+        // These are aggregated.
+        assert!(covers("view", "list", "configmaps") && !covers("view", "list", "secrets"));
+        assert!(!covers("view", "create", "configmaps") && covers("edit", "create", "configmaps"));
+        assert!(covers("admin", "create", "rolebindings"));
+        assert!(!covers("edit", "create", "rolebindings"));
+        assert!(handle.get(&roles, None, "cluster-admin").is_some());
     }
 }
