@@ -8,18 +8,20 @@ use serde_json::{Value, json};
 use super::{
     Webhook,
     configuration::{Configurations, Target},
+    conversion,
 };
 use crate::{
     client::{self, Api, Client, Patch, PatchParams},
-    resource::Resource,
+    resource::{Resource, Versions},
 };
 
-/// Writes the configurations of an operator's webhooks into the cluster.
+/// Writes the configurations of an operator's webhooks into the cluster, and where its kinds are converted into their definitions.
 pub(super) struct Installer {
     client: Client,
     operator: String,
     namespace: String,
     webhooks: Vec<Webhook>,
+    conversions: Vec<Versions>,
     target: Target,
 }
 
@@ -29,6 +31,7 @@ impl Installer {
         operator: String,
         namespace: String,
         webhooks: Vec<Webhook>,
+        conversions: Vec<Versions>,
         target: Target,
     ) -> Self {
         Self {
@@ -36,6 +39,7 @@ impl Installer {
             operator,
             namespace,
             webhooks,
+            conversions,
             target,
         }
     }
@@ -47,6 +51,9 @@ impl Installer {
         ca_bundle: Option<&[u8]>,
         is_start: bool,
     ) -> Result<(), client::Error> {
+        let (client, target) = (&self.client, &self.target);
+        let manager = field_manager(&self.operator);
+        conversion::install(client, &self.conversions, target, ca_bundle, &manager).await?;
         let all = Configurations::new(
             &self.operator,
             &self.namespace,

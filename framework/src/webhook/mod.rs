@@ -77,6 +77,7 @@
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |
 //! | `configuration.rs`, `installer.rs` | the webhook configurations, and how they are written into the cluster |
 //! | `certificates/` | the certificates that replicas make and share |
+//! | `conversion/` | `/convert`: conversions between the versions of the operator's kinds |
 //! | `server.rs` | the HTTPS server, and what has to be ready before it serves |
 
 mod admission;
@@ -86,6 +87,7 @@ mod change;
 mod configuration;
 #[cfg(test)]
 mod configuration_test;
+mod conversion;
 mod denied;
 mod installer;
 mod mutate;
@@ -109,6 +111,9 @@ mod webhook;
 pub use admission::Admission;
 pub use change::Change;
 pub(crate) use configuration::{Configurations, Target};
+#[cfg(feature = "dev")]
+pub(crate) use conversion::serve_in;
+pub(crate) use conversion::set_target;
 pub use denied::Denied;
 pub use mutate::Mutate;
 pub use operation::Operation;

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "self-signed")]
 use super::certificates::{KeepError, Keeper, Stored};
-use super::{ReadCaches, Webhook, configuration::Target, installer::Installer, routes};
+use super::{ReadCaches, Webhook, configuration::Target, conversion, installer::Installer, routes};
 #[cfg(feature = "self-signed")]
 use crate::server::CertificateHandle;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     client::{self, Client},
     health::Health,
     metrics::Metrics,
-    resource::Access,
+    resource::{Access, Versions},
     server::{Address, Limits, Routes, Server, Tls, TlsError},
 };
 
@@ -30,6 +30,8 @@ pub(crate) struct WebhookOptions {
     /// The namespace of the operator's pods.
     pub(crate) namespace: String,
     pub(crate) webhooks: Vec<Webhook>,
+    /// The kinds whose objects it converts.
+    pub(crate) conversions: Vec<Versions>,
     pub(crate) address: Address,
     /// A folder with `tls.crt`, `tls.key` and perhaps `ca.crt`. Without it the replicas make certificates themselves.
     pub(crate) certificates: Option<PathBuf>,
@@ -53,6 +55,7 @@ impl WebhookOptions {
         let (operator, namespace) = (&self.operator, &self.namespace);
         let all =
             super::Configurations::new(operator, namespace, &self.webhooks, &target, None).access();
+        let all = all.and(conversion::access(&self.conversions));
         let reads = self.webhooks.iter().map(|webhook| webhook.reads.access());
         let all = reads.fold(all, Access::and);
         #[cfg(feature = "self-signed")]
@@ -158,12 +161,19 @@ impl WebhookServer {
         let waiting = "the webhooks have no certificate yet".to_owned();
         Ok(Ok(Self {
             server,
-            routes: routes(&options.webhooks, metrics, &options.caches, stopping),
+            routes: routes(
+                &options.webhooks,
+                &options.conversions,
+                metrics,
+                &options.caches,
+                stopping,
+            ),
             installer: Installer::new(
                 client.clone(),
                 options.operator,
                 options.namespace,
                 options.webhooks,
+                options.conversions,
                 target,
             ),
             certificates,
