@@ -77,6 +77,8 @@ mod stub;
 /// | `label("key", "value")`, `annotation("key", "value")` | a label or an annotation of the CRD; write one attribute for each | none |
 /// | `deprecated = ".."` | marks the version as deprecated; the API server sends the text to each client | not deprecated |
 /// | `max_description = n` | length to which descriptions in the CRD are cut, in characters; 0 removes them | whole; cut if the CRD is too large for `kubectl apply` otherwise, and cutting suffices |
+/// | `served(v1beta1::Website)` | the types of the other versions in which the API server serves the kind; this one is stored, and `From` or `TryFrom` converts to and from each | one version |
+/// | `conversion = "none"` | the versions have the same fields, and the API server only changes `apiVersion`; needs no `From` | the program converts |
 /// | `foreign` | another program installs the CRD: the kind has no definition here, and its types need no `Schema` | the operator defines the kind |
 /// | `crate = ".."` | path of `pilothouse`, if it is renamed | `::pilothouse` |
 ///
@@ -94,6 +96,20 @@ mod stub;
 /// | --- | --- |
 /// | `rule("cel", "message", reason = "..", field_path = "..", message_expression = "..", optional_old_self)` | a CEL rule; `self` is the object, of whose metadata only `name` and `generateName` are visible |
 /// | `column(name = "..", json_path = "..", type = "..", format = "..", priority = 1, order = 1, description = "..")` | a column of `kubectl get`, after those of the fields; its type is `string` by default |
+///
+/// # Several versions
+///
+/// The type of the stored version names the types of the others. Each of them is a kind with its own `version`, and with the same
+/// group, kind, plural and scope. `From` or `TryFrom` converts in both directions; the definition of the stored type has all versions.
+///
+/// ```ignore
+/// #[derive(Resource, Clone, Debug)]
+/// #[resource(group = "demo.pilothouse.dev", version = "v1", namespaced, served(v1beta1::Website))]
+/// pub struct Website { .. }
+///
+/// impl From<v1beta1::Website> for Website { .. }
+/// impl From<Website> for v1beta1::Website { .. }
+/// ```
 ///
 /// # Views
 ///

@@ -2,7 +2,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     crd::{CrdError, CustomResourceDefinition},
-    resource::{DynamicObject, Object, PartialObject, Resource, RulePlace, RuntimeScope},
+    resource::{DynamicObject, Object, PartialObject, Resource, RulePlace, RuntimeScope, Versions},
 };
 
 /// The type that the objects of a reconciled kind are read as.
@@ -29,6 +29,12 @@ pub trait Reconcilable: Object + Serialize + DeserializeOwned + sealed::Sealed {
         None
     }
 
+    /// The versions of the kind, if the program converts between several.
+    #[doc(hidden)]
+    fn versions() -> Option<Versions> {
+        None
+    }
+
     /// As [`Resource::rule_places`].
     #[doc(hidden)]
     fn rule_places() -> Vec<RulePlace> {
@@ -42,6 +48,10 @@ impl<K: Resource> Reconcilable for K {
 
     fn definition() -> Option<Result<CustomResourceDefinition, CrdError>> {
         K::definition()
+    }
+
+    fn versions() -> Option<Versions> {
+        Some(Versions::of::<K>()).filter(Versions::are_converted)
     }
 
     fn rule_places() -> Vec<RulePlace> {

@@ -13,6 +13,7 @@ use super::{
     annotations::{self, Annotations},
     size,
     structural::{self, SchemaProblem},
+    versions,
 };
 use crate::resource::{ApiResource, ObjectMeta, Resource, RulePlace};
 
@@ -21,6 +22,10 @@ pub trait CustomResource: Resource {
     /// The definition of this kind, to install on an API server.
     ///
     /// It depends on the Rust types only: each call returns the same value.
+    ///
+    /// The definition of a kind with several versions has all of them, the stored one first. If the program converts between them, the
+    /// strategy of its conversion is `Webhook` without a `clientConfig`, because the types do not tell where the operator runs. An API server
+    /// refuses that; [`Operator::definitions`](crate::operator::Operator::definitions) adds the Service of the operator.
     ///
     /// # Errors
     ///
@@ -34,7 +39,8 @@ pub trait CustomResource: Resource {
 
 impl<K: Resource + Defined> CustomResource for K {
     fn crd() -> Result<CustomResourceDefinition, CrdError> {
-        build(&ApiResource::of::<K>(), &K::DECLARATION).map(|(definition, _)| definition)
+        let (definition, _) = build(&ApiResource::of::<K>(), &K::DECLARATION)?;
+        versions::join::<K>(definition)
     }
 
     fn rule_places() -> Vec<RulePlace> {
@@ -156,7 +162,7 @@ pub const fn check_scale(spec: u8, status: u8) {
 
 /// The lengths to which descriptions are cut, in characters, if `kubectl apply` would not take the definition otherwise. The
 /// longest that suffices is taken. If none does, the descriptions stay whole.
-const SHORTENED: [usize; 7] = [1000, 500, 250, 120, 60, 30, 0];
+pub(super) const SHORTENED: [usize; 7] = [1000, 500, 250, 120, 60, 30, 0];
 
 /// Builds a definition. Returns it with the places of its CEL rules in the source.
 pub(super) fn build(
@@ -302,7 +308,7 @@ fn definition(
 }
 
 /// Cuts every description to `max` characters; 0 removes all descriptions.
-fn limit_descriptions(schema: &mut Value, max: usize) {
+pub(super) fn limit_descriptions(schema: &mut Value, max: usize) {
     let Value::Object(map) = schema else { return };
     match map.get_mut("description") {
         Some(Value::String(_)) if max == 0 => {

@@ -44,6 +44,7 @@
 //! | `annotations.rs` | printer columns, scale paths, selectable and immutable fields |
 //! | `compatibility/` | [`breaking_changes`]: what stored objects and clients lose with a new definition |
 //! | `custom_resource.rs` | [`CustomResource`], and how its definition is built |
+//! | `versions.rs` | joins the versions of a kind in one definition |
 //! | `size.rs` | whether a definition fits into an annotation of `kubectl apply` |
 //! | `to_json.rs` | [`to_json`] |
 //! | `install.rs` | [`install`] |
@@ -57,6 +58,7 @@ mod schema;
 pub(crate) mod size;
 mod structural;
 mod to_json;
+mod versions;
 
 pub use compatibility::{BreakingChange, breaking_changes};
 pub use custom_resource::CustomResource;

@@ -48,7 +48,8 @@ impl Manifests {
         if let (Target::Service { name, .. }, Target::Service { name: other, .. }) =
             (&target, target.for_conversions())
         {
-            self.webhook_service = Some(service_of(installation, name, false));
+            self.webhook_service =
+                (!options.webhooks.is_empty()).then(|| service_of(installation, name, false));
             self.conversion_service = self
                 .definitions
                 .iter()
@@ -189,6 +190,7 @@ mod tests {
             namespace: String::new(),
             namespaces: Default::default(),
             webhooks: vec![Webhook::validating(ApiResource::of::<ConfigMap>(), Any)],
+            conversions: Vec::new(),
             address: ":9443".parse().unwrap(),
             certificates: None,
             url: None,

@@ -202,7 +202,7 @@ pub enum OperatorError {
     },
     /// Two Rust types define the same kind, so one of the definitions would be lost.
     #[error(
-        "{kind} is defined by two Rust types of this operator, {first} and {second}, but its definition has only one version: {advice}"
+        "{kind} is defined by two Rust types of this operator, {first} and {second}, but only one of the definitions could be installed: {advice}"
     )]
     #[non_exhaustive]
     TwoTypes {

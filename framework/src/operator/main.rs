@@ -48,7 +48,7 @@ impl Operator {
             serving: self.serving.clone(),
             debug_page: self.debug_page,
             debug_hosts: self.debug_hosts.clone(),
-            webhooks: (!self.webhooks.is_empty()).then(|| self.webhook_serving.clone()),
+            webhooks: self.has_webhooks().then(|| self.webhook_serving.clone()),
             subcommands: self
                 .subcommands
                 .iter()
@@ -312,12 +312,15 @@ impl Operator {
     ) -> Result<(), OperatorError> {
         use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects, show_summary};
 
+        let mut operator = self;
         let install = InstallFiles::read(&server.install)?;
         let (cluster, objects) = match (&server.kubeconfig, server.data) {
             (Some(path), _) => (DevServer::of_kubeconfig(path).await?, Objects::Stay),
             (None, data) => {
                 say("Starting an API server in this process …")?;
-                let cluster = DevCluster::start(&self.name, server.port, data.as_deref()).await?;
+                let cluster =
+                    DevCluster::start(&operator.name, server.port, data.as_deref()).await?;
+                operator = operator.converts_in(cluster.sandbox());
                 (
                     DevServer::Own(cluster),
                     data.map_or(Objects::End, Objects::Kept),
@@ -325,16 +328,20 @@ impl Operator {
             }
         };
         let mut banner = Banner {
-            operator: self.name.clone(),
+            operator: operator.name.clone(),
             api_server: cluster.url(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             taken_kubeconfig: cluster.taken_kubeconfig().map(Path::to_owned),
             http: None,
-            serving: self.serving.clone(),
-            debug_page: self.debug_page,
-            example: self.example.clone(),
-            definitions: self.definitions()?,
-            routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
+            serving: operator.serving.clone(),
+            debug_page: operator.debug_page,
+            example: operator.example.clone(),
+            definitions: operator.definitions()?,
+            routes: operator
+                .routes
+                .iter()
+                .map(|(path, _)| path.clone())
+                .collect(),
             objects,
             only_stored: Vec::new(),
         };
@@ -343,7 +350,7 @@ impl Operator {
         // Everything that was started ends with the dropped future.
         let config = cluster.config();
         let started =
-            cancel.run_until_cancelled(self.start_in(config, &banner.definitions, install));
+            cancel.run_until_cancelled(operator.start_in(config, &banner.definitions, install));
         if let Some(running) = started.await {
             let running = running?;
             banner.http = running.http_address();

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, WebhookPort, kustomize},
-    webhook::WebhookOptions,
+    webhook::{self, Target, WebhookOptions},
 };
 
 /// The settings of `run` on which the printed objects depend.
@@ -275,7 +275,14 @@ impl ManifestsSource {
         monitoring: Monitoring,
     ) -> Manifests {
         let roles = self.roles.roles(&installation);
-        let definitions = self.definitions.clone();
+        let mut definitions = self.definitions.clone();
+        if let Some(webhooks) = &self.webhooks
+            && webhooks.url.is_none()
+        {
+            let target = Target::service_of(&installation.name, &installation.namespace);
+            let target = target.for_conversions();
+            webhook::set_target(&mut definitions, &target);
+        }
         let mut manifests = Manifests::new(installation, program, definitions, roles);
         if self.creates_namespace {
             manifests = manifests.with_namespace();

@@ -23,7 +23,7 @@ use crate::{
     metrics::Metrics,
     resource::{ApiResource, Resource},
     server::Address,
-    webhook::Webhook,
+    webhook::{self, Target, Webhook},
 };
 
 /// The controllers of a program and what they share: client, caches, metrics, health, start and stop.
@@ -63,6 +63,8 @@ pub struct Operator {
     pub(super) subcommands: Vec<Subcommands>,
     pub(super) webhooks: Vec<Webhook>,
     pub(super) webhook_serving: WebhookServing,
+    /// Where an API server in the same process converts objects. `None`: the operator serves the conversions.
+    pub(super) conversion_target: Option<Target>,
     /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
@@ -101,6 +103,7 @@ impl Operator {
             subcommands: Vec::new(),
             webhooks: Vec::new(),
             webhook_serving: WebhookServing::default(),
+            conversion_target: None,
             elects: None,
             election: None,
             access: DeclaredAccess::default(),
@@ -480,9 +483,12 @@ impl Operator {
     /// The definitions of the reconciled kinds that the API server does not have by itself, in the order of the
     /// controllers.
     ///
+    /// The API server converts the objects of kinds with several versions at the Service that the command `manifests` prints, in the namespace
+    /// `<name>-system`, or at the URL of [`WebhookServing::url`]. A running operator corrects that, and adds the `caBundle`.
+    ///
     /// # Errors
     /// [`OperatorError::Definition`] if Kubernetes would not accept the schema of a kind's types, and
-    /// [`OperatorError::TwoTypes`] if two types define the same kind, because a definition has only one version so far.
+    /// [`OperatorError::TwoTypes`] if controllers have two types of the same kind: only one of the definitions could be installed.
     pub fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, OperatorError> {
         let own = self.own_definitions()?.into_iter();
         Ok(own.map(|own| own.definition).collect())
@@ -497,7 +503,9 @@ impl Operator {
             let Some(definition) = registered.definition() else {
                 continue;
             };
-            let definition = definition.map_err(OperatorError::Definition)?;
+            let mut definition = definition.map_err(OperatorError::Definition)?;
+            let target = self.conversion_target();
+            webhook::set_target(std::slice::from_mut(&mut definition), &target);
             if names.insert(definition.metadata.name.clone()) {
                 definitions.push(OwnDefinition {
                     definition,

@@ -23,8 +23,8 @@ impl Operator {
                      `#[resource(view_of = ..)]` with the first"
                 }
                 false => {
-                    "keep one version, and let all controllers use its type; an operator cannot \
-                     serve several versions of its own kind yet"
+                    "let all controllers use the type of the stored version, and name the other type in \
+                     its `#[resource(served(..))]`"
                 }
             };
             return Err(OperatorError::TwoTypes {

@@ -13,7 +13,7 @@ use crate::{
         WrittenKinds,
     },
     crd::{CrdError, CustomResourceDefinition},
-    resource::{Access, ApiResource, RulePlace},
+    resource::{Access, ApiResource, RulePlace, Versions},
 };
 
 /// A controller that is not built yet, without the type of its reconciler.
@@ -26,6 +26,9 @@ pub(super) trait Registration: Send {
 
     /// The definition of the kind, if the operator defines it.
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>>;
+
+    /// The versions of the kind, if the program converts between several.
+    fn versions(&self) -> Option<Versions>;
 
     /// Where the CEL rules of the definition stand in the source.
     fn rule_places(&self) -> Vec<RulePlace>;
@@ -139,6 +142,10 @@ impl<R: Reconciler> Registration for Registered<R> {
 
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>> {
         R::Resource::definition()
+    }
+
+    fn versions(&self) -> Option<Versions> {
+        R::Resource::versions()
     }
 
     fn rule_places(&self) -> Vec<RulePlace> {

@@ -10,9 +10,9 @@ use crate::{
     controller::RuntimeKind,
     health::Checks,
     metrics::Metrics,
-    resource::{Access, ApiResource, Resource},
+    resource::{Access, ApiResource, Resource, Versions},
     server::Address,
-    webhook::{Mutate, ReadCaches, Validate, Webhook, WebhookOptions, WebhookServer},
+    webhook::{self, Mutate, ReadCaches, Target, Validate, Webhook, WebhookOptions, WebhookServer},
 };
 
 /// The name of the readiness check.
@@ -106,13 +106,13 @@ impl Operator {
     /// Every replica answers, whether it leads or not.
     pub fn validates<V: Validate<Resource: Resource>>(self, validate: V) -> Self {
         let resource = ApiResource::of::<V::Resource>();
-        self.webhook(Webhook::validating(resource, validate))
+        self.with_webhook(Webhook::validating(resource, validate))
     }
 
     /// Adds a mutation: the API server lets it change an object before it is stored. See [`webhook`](crate::webhook).
     pub fn mutates<M: Mutate<Resource: Resource>>(self, mutate: M) -> Self {
         let resource = ApiResource::of::<M::Resource>();
-        self.webhook(Webhook::mutating(resource, mutate))
+        self.with_webhook(Webhook::mutating(resource, mutate))
     }
 
     /// As [`validates`](Self::validates), for a kind that is known only at run time. Its objects are
@@ -122,7 +122,7 @@ impl Operator {
         resource: ApiResource,
         validate: V,
     ) -> Self {
-        self.webhook(Webhook::validating(resource, validate))
+        self.with_webhook(Webhook::validating(resource, validate))
     }
 
     /// As [`mutates`](Self::mutates), for a kind that is known only at run time.
@@ -131,7 +131,7 @@ impl Operator {
         resource: ApiResource,
         mutate: M,
     ) -> Self {
-        self.webhook(Webhook::mutating(resource, mutate))
+        self.with_webhook(Webhook::mutating(resource, mutate))
     }
 
     /// Sets how the webhooks are served. The flags `--webhook-address`, `--webhook-certificate-dir` and `--webhook-url` have
@@ -141,7 +141,7 @@ impl Operator {
         self
     }
 
-    fn webhook(mut self, webhook: Webhook) -> Self {
+    fn with_webhook(mut self, webhook: Webhook) -> Self {
         self.webhooks.push(webhook);
         self
     }
@@ -194,17 +194,58 @@ impl Operator {
     /// The Secret in which the operator keeps the certificates that it makes for webhooks, if it is run so.
     pub(super) fn webhook_secret(&self, serving: Option<&WebhookServing>) -> Option<String> {
         let makes = serving.is_none_or(|serving| serving.certificates.is_none());
-        (makes && !self.webhooks.is_empty()).then(|| WebhookOptions::secret(&self.name))
+        (makes && self.has_webhooks()).then(|| WebhookOptions::secret(&self.name))
+    }
+
+    /// Whether the API server calls the operator: for admission or for conversions.
+    pub(super) fn has_webhooks(&self) -> bool {
+        !self.webhooks.is_empty() || !self.served_conversions().is_empty()
+    }
+
+    /// The kinds whose objects the operator converts, each once.
+    pub(crate) fn conversions(&self) -> Vec<Versions> {
+        let mut names = BTreeSet::new();
+        let kinds = self.registered.iter().filter_map(|one| one.versions());
+        kinds
+            .filter(|kind| names.insert(kind.stored().qualified_plural()))
+            .collect()
+    }
+
+    /// The kinds whose objects it converts for an API server outside of this process.
+    fn served_conversions(&self) -> Vec<Versions> {
+        match self.conversion_target {
+            Some(_) => Vec::new(),
+            None => self.conversions(),
+        }
+    }
+
+    /// Lets an API server in this process convert the objects.
+    #[cfg(feature = "dev")]
+    pub(crate) fn converts_in(mut self, sandbox: &pilothouse_sandbox::Sandbox) -> Self {
+        let kinds = self.conversions();
+        if !kinds.is_empty() {
+            self.conversion_target = Some(webhook::serve_in(sandbox, &self.name, kinds));
+        }
+        self
+    }
+
+    /// Where the API server converts objects, as far as it is known before the operator runs.
+    pub(super) fn conversion_target(&self) -> Target {
+        let url = self.webhook_serving.url.clone().map(Target::Url);
+        let target = self.conversion_target.clone().or(url);
+        let namespace = || format!("{}-system", self.name);
+        target.unwrap_or_else(|| Target::service_of(&self.name, &namespace()).for_conversions())
     }
 
     /// What the webhooks need. `None` without webhooks.
     pub(super) fn webhook_options(&self, namespace: &str) -> Option<WebhookOptions> {
         let serving = &self.webhook_serving;
-        (!self.webhooks.is_empty()).then(|| WebhookOptions {
+        self.has_webhooks().then(|| WebhookOptions {
             operator: self.name.clone(),
             namespace: namespace.to_owned(),
             namespaces: self.namespaces.clone(),
             webhooks: self.webhooks.clone(),
+            conversions: self.served_conversions(),
             address: serving.address,
             certificates: serving.certificates.clone(),
             url: serving.url.clone(),

@@ -5,6 +5,7 @@ use std::{
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{ApiResource, Object, ObjectMeta, Scope};
 
@@ -28,6 +29,10 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
     const KIND: &'static str;
     /// Plural as in URLs, such as `deployments`.
     const PLURAL: &'static str;
+
+    /// The other versions of the kind, if this is the stored one. `#[derive(Resource)]` sets it.
+    #[doc(hidden)]
+    const OTHER_VERSIONS: &'static [OtherVersion] = &[];
 
     /// The definition that must be installed before objects of the kind can exist. Returns `None` for kinds that are
     /// built into the API server. `#[derive(Resource)]` overrides this method.
@@ -56,6 +61,49 @@ pub struct RulePlace {
     pub rule: usize,
     /// File and line.
     pub source: String,
+}
+
+/// A version of a kind that is served beside the stored one.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OtherVersion {
+    pub(crate) resource: ApiResource,
+    pub(crate) definition: fn() -> Option<Result<CustomResourceDefinition, CrdError>>,
+    /// `None` if the versions differ in `apiVersion` only.
+    pub(crate) conversion: Option<TypedConversion>,
+}
+
+/// The conversions of a version to and from the stored one, for objects in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypedConversion {
+    pub(crate) to_stored: ConvertTyped,
+    pub(crate) from_stored: ConvertTyped,
+}
+
+/// Reads an object into the type of its version, and converts it with the code of the program.
+pub(crate) type ConvertTyped = fn(&Value) -> Result<TypedTrip, TypedFailure>;
+
+/// An object before and after a conversion, as its types write it.
+pub(crate) struct TypedTrip {
+    pub(crate) from: Value,
+    pub(crate) made: Value,
+}
+
+/// Why a conversion failed.
+pub(crate) enum TypedFailure {
+    /// The object does not fit its type.
+    Unfit { path: String, reason: String },
+    /// The text of the program's error.
+    Refused(String),
+}
+
+impl TypedFailure {
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Unfit { path, reason } => format!("{path}: {reason}"),
+            Self::Refused(text) => text.clone(),
+        }
+    }
 }
 
 #[diagnostic::do_not_recommend]

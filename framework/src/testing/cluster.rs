@@ -13,7 +13,8 @@ use crate::{
     crd,
     manifests::Roles,
     operator::{Operator, OperatorError, Running},
-    resource::{ApiResource, Object, ObjectKey, Resource, Scope},
+    resource::{ApiResource, Object, ObjectKey, Resource, Scope, Versions},
+    webhook,
 };
 
 /// The longest wait for a condition, by tokio's clock.
@@ -133,7 +134,13 @@ impl Cluster {
     /// # Errors
     /// [`OperatorError`] if the definition is not one that Kubernetes accepts, or if the server refuses it.
     pub async fn install<K: Resource>(&self) -> Result<(), OperatorError> {
-        let definition = K::definition().transpose()?;
+        let mut definition = K::definition().transpose()?;
+        let versions = Versions::of::<K>();
+        if versions.are_converted() {
+            let name = ApiResource::of::<K>().qualified_plural();
+            let target = webhook::serve_in(&self.sandbox, &name, vec![versions]);
+            webhook::set_target(definition.as_mut_slice(), &target);
+        }
         Ok(crd::install(&self.client, definition.as_slice(), FIELD_MANAGER).await?)
     }
 
@@ -142,6 +149,7 @@ impl Cluster {
     /// # Errors
     /// [`OperatorError`] if the operator does not start.
     pub async fn run(&self, operator: Operator) -> Result<Running, OperatorError> {
+        let operator = operator.converts_in(&self.sandbox);
         operator.install(&self.client).await?;
         let running = operator.start(self.client.clone()).await?;
         running.synced().await;
@@ -161,6 +169,7 @@ impl Cluster {
         operator: Operator,
         roles: &Roles,
     ) -> Result<Running, OperatorError> {
+        let operator = operator.converts_in(&self.sandbox);
         operator.install(&self.client).await?;
         let account = roles.service_account.key();
         let namespace = account.namespace().unwrap_or_default();

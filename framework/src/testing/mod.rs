@@ -23,6 +23,7 @@
 //! * [`Cluster::pods`] lets Pods fail, crash again and again, never become ready, or lose their node.
 //! * [`Offline`] runs a reconciler without any server: objects in, writes out.
 //! * [`OfflineAdmission`] runs webhooks and the schema on an object.
+//! * [`round_trips`] checks that the conversions between the versions of a kind lose nothing.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
 //! * [`Cluster::requests`] lists the requests that the server answered.
 //!
@@ -32,14 +33,17 @@
 //! | `cluster.rs` | [`Cluster`], and [`TimedOut`]: a condition did not hold in time |
 //! | `admission.rs` | [`OfflineAdmission`] |
 //! | `offline` | [`Offline`] and [`Sent`] |
+//! | `round_trips` | [`round_trips`], [`RoundTrips`] and [`BrokenRoundTrip`] |
 
 mod admission;
 mod cluster;
 mod offline;
+mod round_trips;
 
 pub use admission::OfflineAdmission;
 pub use cluster::{Cluster, TimedOut};
 pub use offline::{Offline, Sent};
+pub use round_trips::{BrokenRoundTrip, RoundTrips, round_trips};
 
 pub use pilothouse_sandbox::{
     Answer, Builder, Faults, PodRule, Pods, RecordedRequest, RequestMatcher, Sandbox,

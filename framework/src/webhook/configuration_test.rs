@@ -119,6 +119,7 @@ fn the_server_gives_its_last_calls_the_longest_timeout() {
             Webhook::validating(ApiResource::of::<Namespace>(), Strict),
             Webhook::mutating(ApiResource::of::<Pod>(), Again),
         ],
+        conversions: Vec::new(),
         address: ":9443".parse().unwrap(),
         certificates: None,
         url: None,

@@ -9,20 +9,24 @@ use super::{
     Webhook,
     bundle::Bundle,
     configuration::{Configurations, Target},
+    conversion,
     ownership::leave_to_others,
 };
 use crate::{
     client::{self, Api, Client, Patch, PatchParams},
-    resource::Resource,
+    resource::{Resource, Versions},
 };
 
-/// Writes the configurations of an operator's webhooks into the cluster.
+/// Writes the configurations of an operator's webhooks into the cluster, and where its kinds are converted into their definitions.
 pub(super) struct Installer {
     pub(super) client: Client,
     pub(super) operator: String,
     pub(super) namespace: String,
     pub(super) namespaces: BTreeSet<String>,
     pub(super) webhooks: Vec<Webhook>,
+    /// The kinds whose objects it converts.
+    pub(super) conversions: Vec<Versions>,
+    /// Where admission is called. Conversions have a target of their own, which follows from it.
     pub(super) target: Target,
 }
 
@@ -34,6 +38,9 @@ impl Installer {
         ca_bundle: Option<&[u8]>,
         is_start: bool,
     ) -> Result<(), client::Error> {
+        let (client, target) = (&self.client, self.target.for_conversions());
+        let manager = field_manager(&self.operator);
+        conversion::install(client, &self.conversions, &target, ca_bundle, &manager).await?;
         let all = Configurations::new(
             &self.operator,
             &self.namespace,
@@ -63,7 +70,7 @@ impl Installer {
             &self.target,
             None,
         );
-        let mut bundle = Bundle::default();
+        let mut bundle = conversion::published(&self.client, &self.conversions).await?;
         if all.validating.is_some() {
             let api = Api::<ValidatingWebhookConfiguration>::all(&self.client);
             let found = api.get_opt(&self.operator).await?;

@@ -56,6 +56,7 @@ pub(super) fn installer(client: &Client, webhooks: usize) -> Installer {
         namespace: "default".into(),
         namespaces: Default::default(),
         webhooks: all.into_iter().take(webhooks).collect(),
+        conversions: Vec::new(),
         target: Target::service_of("scribe", "default"),
     }
 }

@@ -79,6 +79,7 @@
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |
 //! | `configuration.rs`, `installer.rs`, `ownership.rs` | the webhook configurations, how they are written into the cluster, and what is left to others |
 //! | `certificates/` | the certificates that replicas make and share |
+//! | `conversion/` | `/convert`: conversions between the versions of the operator's kinds |
 //! | `files.rs`, `bundle.rs` | certificates in files, and how their authorities change |
 //! | `keeping.rs` | keeps certificate and configurations current |
 //! | `server.rs` | the HTTPS server, and what has to be ready before it serves |
@@ -91,6 +92,7 @@ mod change;
 mod configuration;
 #[cfg(test)]
 mod configuration_test;
+mod conversion;
 mod denied;
 mod files;
 mod installer;
@@ -123,6 +125,9 @@ mod webhook;
 pub use admission::Admission;
 pub use change::Change;
 pub(crate) use configuration::{Configurations, Target};
+#[cfg(feature = "dev")]
+pub(crate) use conversion::serve_in;
+pub(crate) use conversion::set_target;
 pub use denied::Denied;
 pub use mutate::Mutate;
 pub use operation::Operation;

@@ -1,16 +1,17 @@
 use std::{convert::Infallible, sync::Arc};
 
 use futures_util::FutureExt;
-use http::{Request, StatusCode, Version, header};
+use http::{Request, Response, StatusCode, Version, header};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
 use super::{
     ReadCaches, Webhook,
+    conversion::{self, ConversionService},
     refused::Refused,
     service::{BodyMemory, WebhookService},
 };
-use crate::{client::Body, metrics::Metrics, server::Routes};
+use crate::{client::Body, metrics::Metrics, resource::Versions, server::Routes};
 
 /// Serves each webhook at its path. Another path gets an error that names the paths.
 ///
@@ -18,6 +19,7 @@ use crate::{client::Body, metrics::Metrics, server::Routes};
 /// ends: a request that it sends on one at that moment would be lost.
 pub(crate) fn routes(
     webhooks: &[Webhook],
+    conversions: &[Versions],
     metrics: &Metrics,
     caches: &ReadCaches,
     stopping: CancellationToken,
@@ -37,19 +39,30 @@ pub(crate) fn routes(
             let (service, stopping) = (service.clone(), stopping.clone());
             let answered = async move {
                 let closes = request.version() < Version::HTTP_2;
-                let mut response = service.answer(request).await;
-                if closes && stopping.is_cancelled() {
-                    let close = header::HeaderValue::from_static("close");
-                    response.headers_mut().insert(header::CONNECTION, close);
-                }
-                Ok::<_, Infallible>(response)
+                let response = service.answer(request).await;
+                Ok::<_, Infallible>(closing(response, closes && stopping.is_cancelled()))
             };
             answered.boxed()
         };
         // The service limits the body itself, because its error is a `Status`.
         routes = routes.service_up_to(&path, service_fn(answer), usize::MAX);
     }
-    let paths: Vec<_> = webhooks.iter().map(Webhook::path).collect();
+    let mut paths: Vec<_> = webhooks.iter().map(Webhook::path).collect();
+    if !conversions.is_empty() {
+        let path = conversion::PATH;
+        paths.push(path.to_owned());
+        let service = Arc::new(ConversionService::new(conversions, metrics.webhook(path)));
+        let answer = move |request: Request<Body>| {
+            let (service, stopping) = (service.clone(), stopping.clone());
+            let answered = async move {
+                let closes = request.version() < Version::HTTP_2;
+                let response = service.answer(request).await;
+                Ok::<_, Infallible>(closing(response, closes && stopping.is_cancelled()))
+            };
+            answered.boxed()
+        };
+        routes = routes.service_up_to(path, service_fn(answer), usize::MAX);
+    }
     let paths: Arc<str> = paths.join(", ").into();
     let other = move |request: Request<Body>| {
         let path = request.uri().path();
@@ -58,4 +71,13 @@ pub(crate) fn routes(
         std::future::ready(Ok::<_, Infallible>(refused.response()))
     };
     routes.service_up_to("/", service_fn(other), usize::MAX)
+}
+
+/// The response, which closes its connection if it `closes`.
+fn closing(mut response: Response<Body>, closes: bool) -> Response<Body> {
+    if closes {
+        let close = header::HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    response
 }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 #[cfg(feature = "self-signed")]
 use super::certificates::{KeepError, Keeper};
 use super::{
-    Configurations, ReadCaches, Target, Webhook,
+    Configurations, ReadCaches, Target, Webhook, conversion,
     files::Folder,
     installer::Installer,
     keeping::{Keeping, Source},
@@ -17,10 +17,12 @@ use crate::{
     client::{self, Client},
     health::Health,
     metrics::Metrics,
-    resource::Access,
+    resource::{Access, Versions},
     server::{Address, Limits, Routes, Server, TlsError},
 };
 
+/// The time that a conversion gets which runs at a stop. An API server waits longer, but then only for very many objects.
+const CONVERSION: Duration = Duration::from_secs(10);
 /// The pauses after a failure.
 const RETRIES: Growth =
     Growth::doubling(Duration::from_secs(1), Duration::from_secs(60)).jitter(0.2);
@@ -34,6 +36,8 @@ pub(crate) struct WebhookOptions {
     /// The namespaces in which the operator works. An empty set means all.
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) webhooks: Vec<Webhook>,
+    /// The kinds whose objects it converts.
+    pub(crate) conversions: Vec<Versions>,
     pub(crate) address: Address,
     /// A folder with `tls.crt`, `tls.key` and perhaps `ca.crt`. Without it the replicas make certificates themselves.
     pub(crate) certificates: Option<PathBuf>,
@@ -54,7 +58,8 @@ impl WebhookOptions {
     /// The longest time that a call may take.
     pub(crate) fn longest_call(&self) -> Duration {
         let times = self.webhooks.iter().map(Webhook::longest_call);
-        times.max().unwrap_or_default()
+        let conversion = (!self.conversions.is_empty()).then_some(CONVERSION);
+        times.chain(conversion).max().unwrap_or_default()
     }
 
     /// The limits of the server. A call that runs when the server stops gets its time.
@@ -69,6 +74,7 @@ impl WebhookOptions {
         let (namespaces, webhooks) = (&self.namespaces, &self.webhooks);
         let all = Configurations::new(operator, namespace, namespaces, webhooks, &target, None);
         let all = all.access();
+        let all = all.and(conversion::access(&self.conversions));
         let reads = self.webhooks.iter().map(|webhook| webhook.reads.access());
         let all = reads.fold(all, Access::and);
         #[cfg(feature = "self-signed")]
@@ -166,13 +172,20 @@ impl WebhookServer {
         let waiting = "the webhooks have no certificate yet".to_owned();
         Ok(Ok(Self {
             server,
-            routes: routes(&options.webhooks, metrics, &options.caches, stopping),
+            routes: routes(
+                &options.webhooks,
+                &options.conversions,
+                metrics,
+                &options.caches,
+                stopping,
+            ),
             installer: Installer {
                 client: client.clone(),
                 operator: options.operator,
                 namespace: options.namespace,
                 namespaces: options.namespaces,
                 webhooks: options.webhooks,
+                conversions: options.conversions,
                 target,
             },
             certificates,

@@ -157,7 +157,7 @@ impl WebhookService {
 }
 
 /// A request that is answered now.
-struct InFlight<'a>(&'a WebhookMetrics);
+pub(super) struct InFlight<'a>(pub(super) &'a WebhookMetrics);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
@@ -166,6 +166,15 @@ impl Drop for InFlight<'_> {
 }
 
 fn check_head(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
+    check_request(method, headers)?;
+    if announced_length(headers).is_some_and(|length| length > MAX_BODY) {
+        return Err(too_large());
+    }
+    Ok(())
+}
+
+/// Checks the method and the content type.
+pub(super) fn check_request(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
     if method != Method::POST {
         return Err(Refused::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -185,9 +194,6 @@ fn check_head(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
             "a review has the content type application/json",
         ));
     }
-    if announced_length(headers).is_some_and(|length| length > MAX_BODY) {
-        return Err(too_large());
-    }
     Ok(())
 }
 
@@ -202,7 +208,7 @@ fn too_large() -> Refused {
     )
 }
 
-fn announced_length(headers: &HeaderMap) -> Option<usize> {
+pub(super) fn announced_length(headers: &HeaderMap) -> Option<usize> {
     headers
         .get(header::CONTENT_LENGTH)?
         .to_str()
@@ -221,7 +227,7 @@ async fn read_body(body: Body) -> Result<Bytes, Refused> {
 }
 
 /// The time that the API server waits: it writes `timeout=10s` into the URL.
-fn given_timeout(uri: &Uri) -> Option<Duration> {
+pub(super) fn given_timeout(uri: &Uri) -> Option<Duration> {
     let pairs = uri.query()?.split('&');
     let text = pairs
         .filter_map(|pair| pair.strip_prefix("timeout="))

@@ -5,7 +5,11 @@ use darling::{
 };
 use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
 
-use super::{names, pair::Pair};
+use super::{
+    names,
+    pair::Pair,
+    served::{Conversion, Served},
+};
 use crate::{schema::KindAttributes, shape, strings::Strings};
 
 /// The struct with its `#[resource(..)]`, not yet checked.
@@ -33,6 +37,8 @@ pub(super) struct Args {
     pub(super) annotations: Vec<Pair>,
     pub(super) deprecated: Option<LitStr>,
     pub(super) foreign: Flag,
+    pub(super) served: Option<Served>,
+    pub(super) conversion: Option<Conversion>,
     pub(super) view_of: Option<Path>,
     pub(super) max_description: Option<SpannedValue<usize>>,
     #[darling(rename = "crate")]
@@ -55,6 +61,10 @@ pub(super) struct Kind {
     pub(super) labels: Vec<Pair>,
     pub(super) annotations: Vec<Pair>,
     pub(super) deprecated: Option<LitStr>,
+    /// The types of the other versions.
+    pub(super) served: Vec<Path>,
+    /// Whether the program converts between the versions.
+    pub(super) is_converted: bool,
     /// Whether another program installs the definition.
     pub(super) is_foreign: bool,
     pub(super) namespaced: bool,
@@ -139,6 +149,14 @@ impl Args {
             );
         }
         errors.handle(self.check_foreign());
+        if let (Some(conversion), None) = (&self.conversion, &self.served) {
+            errors.push(
+                Error::custom(
+                    "a kind with one version has no conversion: name the types of the other versions in `served(..)`, or remove `conversion`",
+                )
+                .with_span(&conversion.span),
+            );
+        }
         if self.namespaced.is_present() == self.cluster.is_present() {
             let (text, span) = if self.cluster.is_present() {
                 (
@@ -178,6 +196,8 @@ impl Args {
             labels: self.labels,
             annotations: self.annotations,
             deprecated: self.deprecated,
+            is_converted: self.conversion.is_none(),
+            served: self.served.map(|served| served.0).unwrap_or_default(),
             is_foreign: self.foreign.is_present(),
             namespaced: self.namespaced.is_present(),
             max_description: self.max_description.map(|max| *max),
@@ -217,13 +237,18 @@ impl Args {
             ("singular", self.singular.as_ref()),
             ("deprecated", self.deprecated.as_ref()),
         ];
+        let served = self.served.as_ref().and_then(|served| served.0.first());
+        let served = served.map(|version| ("served", version.span()));
+        let conversion = self.conversion.as_ref();
+        let conversion = conversion.map(|conversion| ("conversion", conversion.span));
         let lists = lists
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?.span())));
         let max = self.max_description.as_ref();
         let max = max.map(|max| ("max_description", max.span()));
         let schema = schema_attribute(&self.attrs).map(|attribute| ("schema", attribute.span()));
-        lists.chain(max).chain(schema).collect()
+        let lists = lists.chain(max).chain(schema);
+        lists.chain(served).chain(conversion).collect()
     }
 }
 

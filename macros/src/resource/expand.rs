@@ -7,7 +7,7 @@ use super::{
     args::{Args, Kind, Spec},
     has_status::has_status,
     pair::Pair,
-    view,
+    versions, view,
 };
 
 /// Writes the impls of a kind or of a view.
@@ -23,7 +23,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         serde(&kind),
     ];
     if !kind.is_foreign {
-        parts.extend([custom_resource(&kind), checks(&kind)]);
+        parts.extend([
+            custom_resource(&kind),
+            checks(&kind),
+            versions::checks(&kind),
+        ]);
     }
     Ok(quote!(#(#parts)*))
 }
@@ -55,6 +59,7 @@ fn object(kind: &Kind) -> TokenStream {
             }
         }
     });
+    let versions = versions::list(kind);
     // The name of the type was checked. If it is a type of another crate with that name, the compiler reports an error here.
     let coerce = quote_spanned!(metadata.span()=> &self.metadata);
     quote! {
@@ -70,6 +75,7 @@ fn object(kind: &Kind) -> TokenStream {
             const VERSION: &'static str = #version;
             const KIND: &'static str = #name;
             const PLURAL: &'static str = #plural;
+            #versions
             #definition
         }
     }

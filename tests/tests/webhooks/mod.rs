@@ -4,12 +4,14 @@
 //! | file | what it shows |
 //! | --- | --- |
 //! | `calls.rs` | what a user sees of validations and mutations, on both servers |
+//! | `conversions.rs` | an operator converts objects between the versions of a kind, on both servers |
 //! | `dev.rs` | the command `dev` installs the configurations by itself |
 //! | `lossless.rs` | no write fails while certificates, replicas and the leader change |
 //! | `forwarder.rs` | a Service in front of two replicas |
 //! | `replica.rs` | an operator as a process |
 
 mod calls;
+mod conversions;
 #[cfg(unix)]
 mod dev;
 #[cfg(all(unix, feature = "slow"))]

@@ -4,7 +4,7 @@ use tracing::Span;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestPath<'a> {
     pub(crate) group: &'a str,
-    version: &'a str,
+    pub(crate) version: &'a str,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) resource: &'a str,
     pub(crate) name: Option<&'a str>,

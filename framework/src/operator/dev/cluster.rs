@@ -63,6 +63,11 @@ impl DevCluster {
         })
     }
 
+    /// The server itself.
+    pub(in crate::operator) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
     /// The address of the server.
     pub(in crate::operator) fn address(&self) -> SocketAddr {
         self.server.addr()

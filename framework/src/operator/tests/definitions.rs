@@ -87,8 +87,8 @@ async fn two_types_of_one_kind_are_an_error_that_names_both() {
     let versions = || operator().controller(idle::<newer::Site>());
     let expected = format!(
         "sites.demo.example.com is defined by two Rust types of this operator, `{place}::good::Site` (v1) and `{place}::newer::Site` (v2), \
-         but its definition has only one version: keep one version, and let all controllers use its type; an operator cannot serve several \
-         versions of its own kind yet"
+         but only one of the definitions could be installed: let all controllers use the type of the stored version, and name the other type \
+         in its `#[resource(served(..))]`"
     );
     for error in [
         versions().definitions().unwrap_err(),

@@ -94,6 +94,24 @@ impl Conversions {
 }
 
 impl ConversionError {
+    /// The error of a conversion of [`Versions`](crate::resource::Versions).
+    pub(in crate::resource) fn of(
+        kind: &str,
+        key: ObjectKey,
+        from: &str,
+        to: &str,
+        reason: String,
+    ) -> Self {
+        Self {
+            kind: kind.into(),
+            key,
+            from: from.into(),
+            to: to.into(),
+            reason,
+            source: None,
+        }
+    }
+
     pub(super) fn new(key: ObjectKey, from: &Version, to: &Version, reason: String) -> Self {
         Self {
             kind: from.resource.kind.to_string(),

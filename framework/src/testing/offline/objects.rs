@@ -8,7 +8,7 @@ use super::Sent;
 use crate::{
     client::RequestPath,
     clock::Clock,
-    resource::{ApiResource, Object, ObjectKey, Status},
+    resource::{ApiResource, ConversionError, Object, ObjectKey, Status, Versions},
 };
 
 /// Group and plural.
@@ -22,6 +22,8 @@ pub(super) struct Objects {
     /// The last apply of each field manager to an object, and to its status.
     applied: BTreeMap<(Kind, ObjectKey, bool, String), Value>,
     version: u64,
+    /// The kinds with several versions. Their objects are kept in the stored one.
+    versions: BTreeMap<Kind, Versions>,
     /// For the times of creations and deletions.
     pub(super) clock: Clock,
     pub(super) sent: Vec<Sent>,
@@ -36,10 +38,43 @@ pub(super) struct Failing {
 }
 
 impl Objects {
-    /// The objects of a kind.
+    /// Lets clients read and write the objects of a kind in all versions.
+    pub(super) fn convert(&mut self, versions: Versions) {
+        if versions.are_converted() {
+            self.versions.insert(kind_of(versions.stored()), versions);
+        }
+    }
+
+    /// The objects of a kind, in its version.
     pub(super) fn values(&self, resource: &ApiResource) -> Vec<Value> {
-        let objects = self.kinds.get(&kind_of(resource)).into_iter();
-        objects.flat_map(BTreeMap::values).cloned().collect()
+        let kind = kind_of(resource);
+        let objects = self.kinds.get(&kind).into_iter();
+        let objects = objects.flat_map(BTreeMap::values).cloned();
+        let to = resource.api_version();
+        objects
+            .filter_map(|object| self.in_version(&kind, object, &to).ok())
+            .collect()
+    }
+
+    /// An object in this version. Kinds with one version stay as they are.
+    fn in_version(
+        &self,
+        kind: &Kind,
+        object: Value,
+        to: &str,
+    ) -> Result<Value, Box<ConversionError>> {
+        match self.versions.get(kind) {
+            Some(versions) => versions.convert(object, to).map_err(Box::new),
+            None => Ok(object),
+        }
+    }
+
+    /// An object as it is kept.
+    fn stored(&self, kind: &Kind, object: Value) -> Result<Value, Box<ConversionError>> {
+        match self.versions.get(kind) {
+            Some(versions) => self.in_version(kind, object, &versions.stored().api_version()),
+            None => Ok(object),
+        }
     }
 
     /// The objects of a kind that decode as `K`.
@@ -63,6 +98,8 @@ impl Objects {
         mut object: Value,
     ) -> Value {
         let kind = kind_of(resource);
+        // An object that cannot be converted stays as it is, as one of a wrong type does.
+        object = self.stored(&kind, object.clone()).unwrap_or(object);
         // It gets a new version, so that caches see the change.
         if let (Ok(_), Some(metadata)) = (
             self.existing(&kind, key),
@@ -117,35 +154,46 @@ impl Objects {
         if let Some(place) = self.failures.iter().position(fails) {
             return Err(Box::new(self.failures.remove(place).status));
         }
-        match (verb, requested.subresource) {
+        let to = match requested.group {
+            "" => requested.version.to_owned(),
+            group => format!("{group}/{}", requested.version),
+        };
+        let answer = match (verb, requested.subresource) {
             ("list", None)
                 if head.uri.query().is_none_or(|query| {
                     !query.contains("elector=") && !query.contains("watch=")
                 }) =>
             {
-                Ok(self.list(&kind, requested.namespace))
+                return self.list(&kind, requested.namespace, &to);
             }
             ("get", None) => self.read(&kind, &key),
-            ("create", None) => self.create(kind, &key, body),
+            ("create", None) => self.create(kind.clone(), &key, body),
             ("update" | "apply" | "patch", None | Some("status"))
                 if !content_type.contains("json-patch") =>
             {
                 let manager = manager(head.uri.query().unwrap_or_default());
-                let place = (kind, key.clone(), requested.subresource.is_some(), manager);
-                self.change(verb, place, body)
+                let place = (
+                    kind.clone(),
+                    key.clone(),
+                    requested.subresource.is_some(),
+                    manager,
+                );
+                self.change(verb, place, body, &to)
             }
             ("delete", None) => self.delete(&kind, &key, &body),
-            _ => Err(not_offered(path)),
-        }
+            _ => return Err(not_offered(path)),
+        };
+        self.in_version(&kind, answer?, &to).map_err(unconverted)
     }
 
-    fn list(&self, kind: &Kind, namespace: Option<&str>) -> Value {
+    fn list(&self, kind: &Kind, namespace: Option<&str>, to: &str) -> Result<Value, Box<Status>> {
         let objects = self.kinds.get(kind).into_iter().flatten();
-        let items: Vec<&Value> = objects
+        let items = objects
             .filter(|(key, _)| namespace.is_none() || key.namespace() == namespace)
-            .map(|(_, object)| object)
-            .collect();
-        json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items})
+            .map(|(_, object)| self.in_version(kind, object.clone(), to))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(unconverted)?;
+        Ok(json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items}))
     }
 
     fn existing(&self, kind: &Kind, key: &ObjectKey) -> Result<&Value, Box<Status>> {
@@ -185,20 +233,24 @@ impl Objects {
         if self.existing(&kind, &key).is_ok() {
             return Err(refusal(409, "AlreadyExists", &kind, &key, "already exists"));
         }
+        let object = self.stored(&kind, object).map_err(unconverted)?;
         Ok(self.store(kind, &key, None, object))
     }
 
+    /// Changes an object in the version `to`.
     fn change(
         &mut self,
         verb: &str,
         place: (Kind, ObjectKey, bool, String),
         body: Value,
+        to: &str,
     ) -> Result<Value, Box<Status>> {
         let (key, of_status) = (&place.1.clone(), place.2);
         let old = match self.existing(&place.0, key) {
             Ok(old) => old.clone(),
             Err(_) if verb == "apply" && !of_status => {
                 self.applied.insert(place.clone(), body.clone());
+                let body = self.stored(&place.0, body).map_err(unconverted)?;
                 return Ok(self.store(place.0, key, None, body));
             }
             Err(missing) => return Err(missing),
@@ -211,6 +263,10 @@ impl Objects {
             let text = "the object has been modified; please apply your changes to the latest version and try again";
             return Err(refusal(409, "Conflict", &place.0, key, text));
         }
+        let kept = old;
+        let old = self
+            .in_version(&place.0, kept.clone(), to)
+            .map_err(unconverted)?;
         let mut new = old.clone();
         match verb {
             "update" => new = body,
@@ -222,14 +278,10 @@ impl Objects {
             _ => merge(&mut new, body, false),
         }
         // A write of the object does not change the status, and a write of the status changes nothing else.
-        let (mut kept, part) = if of_status {
-            (old.clone(), new)
-        } else {
-            (new, old.clone())
-        };
-        set(&mut kept, "status", part.get("status").cloned());
-        new = kept;
-        Ok(self.store(place.0, key, Some(old), new))
+        let (mut whole, part) = if of_status { (old, new) } else { (new, old) };
+        set(&mut whole, "status", part.get("status").cloned());
+        let new = self.stored(&place.0, whole).map_err(unconverted)?;
+        Ok(self.store(place.0, key, Some(kept), new))
     }
 
     fn delete(
@@ -412,6 +464,14 @@ fn merge(target: &mut Value, patch: Value, is_apply: bool) {
             }
         }
     }
+}
+
+/// The answer of an API server whose conversion fails.
+fn unconverted(error: Box<ConversionError>) -> Box<Status> {
+    Box::new(Status::from_code(
+        500,
+        format!("conversion webhook failed: {error}"),
+    ))
 }
 
 fn refusal(code: u16, reason: &str, kind: &Kind, key: &ObjectKey, text: &str) -> Box<Status> {

@@ -24,12 +24,12 @@ use crate::{
     clock::Clock,
     controller::{
         AccessUse, Action, BlockingWork, Context, Controller, ControllerState, Environment,
-        Failure, Finalizers, FixedCache, Invoker, Outcome, Reconciler, Result, RuntimeKind,
-        SharedContext, UserCode, publish,
+        Failure, Finalizers, FixedCache, Invoker, Outcome, Reconcilable, Reconciler, Result,
+        RuntimeKind, SharedContext, UserCode, publish,
     },
     metrics::Metrics,
     queue::PerWorkerArc,
-    resource::{ApiResource, Object, ObjectKey, Resource, Status},
+    resource::{ApiResource, Object, ObjectKey, Resource, Status, Versions},
 };
 
 /// Runs a reconciler on objects in memory, without a server, informers or tasks: objects in, writes out.
@@ -160,6 +160,9 @@ impl<R: Reconciler> Offline<R> {
         let shown = time.clone();
         let clock = Clock::from_fn(move || shown.lock().now());
         objects.lock().clock = clock.clone();
+        if let Some(versions) = R::Resource::versions() {
+            objects.lock().convert(versions);
+        }
         let client = client_of(objects.clone()).with_clock(clock);
         let informers = Informers::new(client.clone(), metrics.clone());
         let environment = Environment::new(informers, client, metrics, controller.name());
@@ -230,6 +233,7 @@ impl<R: Reconciler> Offline<R> {
     /// Puts an object into the store, and replaces an object of its name. Returns it as a server would: with a UID, a resource
     /// version, a generation and a namespace where they are missing.
     pub fn seed<K: Resource>(&self, object: K) -> K {
+        self.objects.lock().convert(Versions::of::<K>());
         self.seed_of(&ApiResource::of::<K>(), object)
     }
 
