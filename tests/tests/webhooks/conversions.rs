@@ -216,3 +216,30 @@ fn manifests_let_the_api_server_convert_at_replicas_that_are_not_ready() {
     let client = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
     assert_eq!(client["service"]["namespace"], "gauges-system");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_api_server_of_dev_converts_without_a_port() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = ["dev", "--metrics-address", "127.0.0.1:0"];
+    let program = env!("CARGO_BIN_EXE_gauges");
+    let mut dev = super::replica::Replica::start(program, &arguments, home.path());
+    dev.line("Ctrl-C stops it").await;
+    let line = dev.line("kubeconfig  ").await;
+    let path = line.split_whitespace().nth(1).unwrap();
+    let kubeconfig = std::fs::read_to_string(path).unwrap();
+    let client = Client::new(Config::from_yaml(&kubeconfig).await.unwrap()).unwrap();
+    let older = Api::<v1::Gauge>::namespaced(&client, "default");
+    let post = PostParams::default();
+    older.create(&post, &old("a", "3 kPa")).await.unwrap();
+    let newer = Api::<Gauge>::namespaced(&client, "default");
+    let alarm = Patch::Merge(json!({"spec": {"alarm": 9}}));
+    let patch = PatchParams::default();
+    newer.patch("a", &patch, &alarm).await.unwrap();
+    let text = Patch::Merge(json!({"spec": {"text": "4 kPa"}}));
+    older.patch("a", &patch, &text).await.unwrap();
+    let kept = newer.get("a").await.unwrap().spec;
+    assert_eq!((kept.value, kept.alarm), (4, Some(9)));
+    dev.signal("INT");
+    assert!(dev.end().await.success());
+}
