@@ -86,7 +86,12 @@ mod tests {
     }
 
     fn push(log: &RequestLog, request: &RecordedRequest) {
-        log.push(request, || unreachable!("there is no audit log"));
+        let ended = log.push(
+            request,
+            || unreachable!("there is no audit log"),
+            None::<fn() -> Timestamp>,
+        );
+        assert!(ended.is_none());
     }
 
     fn names(log: &RequestLog) -> Vec<String> {
