@@ -92,7 +92,7 @@ fn a_token_over_plain_http_is_warned_about() {
 
 #[test]
 fn the_readers_of_the_debug_page_get_a_role_of_their_own() {
-    let role = "name: pages-debug-reader\nrules:\n- nonResourceURLs:\n  - /debug\n  - /debug/state.json\n  verbs:\n  - get\n";
+    let role = "name: pages-debug-reader\nrules:\n- nonResourceURLs:\n  - /debug\n  - /debug/state.json\n  - /debug/search.json\n  - /debug/object.json\n  verbs:\n  - get\n";
     let text = printed("rbac --metrics-auth --debug-page");
     assert!(text.contains(role), "{text}");
     for open in ["rbac --debug-page", "rbac --metrics-auth"] {

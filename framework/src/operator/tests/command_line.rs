@@ -110,7 +110,8 @@ fn dev_uses_free_ports_on_loopback_by_default() {
             },
         ),
     ] {
-        let options = options("127.0.0.1:0", None);
+        let mut options = options("127.0.0.1:0", None);
+        options.serving.debug_page = true;
         assert_eq!(
             parse(line).unwrap().action,
             CommandAction::Dev { server, options }

@@ -219,7 +219,7 @@ async fn the_debug_page_is_served_only_for_its_own_hosts() {
     let running = a.start(operator).await;
     let address = running.http_address().unwrap();
     let port = address.port();
-    for path in ["/debug", "/debug/state.json"] {
+    for path in ["/debug", "/debug/state.json", "/debug/search.json"] {
         for host in [
             "localhost",
             &format!("127.0.0.1:{port}"),

@@ -25,15 +25,13 @@ pub(super) fn claim(
     }
     for object in objects {
         match controller(object) {
-            Some(reference) if reference["uid"] == meta::uid(owner) => {
-                if !selects(object) {
-                    release(handle, owner, resource, object, finalizer);
-                }
+            Some(reference) if reference["uid"] == meta::uid(owner) && !selects(object) => {
+                release(handle, owner, resource, object, finalizer);
             }
             None if !meta::is_deleting(object) && selects(object) => {
                 adopt(handle, owner, resource, object, finalizer);
             }
-            // It is another controller's.
+            // It stays what it is.
             _ => {}
         }
     }
