@@ -12,7 +12,7 @@ use crate::{
     metrics::Metrics,
     resource::{Access, ApiResource, Resource, Versions},
     server::Address,
-    webhook::{self, Mutate, ReadCaches, Target, Validate, Webhook, WebhookOptions, WebhookServer},
+    webhook::{Mutate, ReadCaches, Target, Validate, Webhook, WebhookOptions, WebhookServer},
 };
 
 /// The name of the readiness check.
@@ -224,7 +224,7 @@ impl Operator {
     pub(crate) fn converts_in(mut self, sandbox: &pilothouse_sandbox::Sandbox) -> Self {
         let kinds = self.conversions();
         if !kinds.is_empty() {
-            self.conversion_target = Some(webhook::serve_in(sandbox, &self.name, kinds));
+            self.conversion_target = Some(crate::webhook::serve_in(sandbox, &self.name, kinds));
         }
         self
     }

@@ -161,7 +161,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(missing(&own, &[wanted.clone()]), expected, "{wanted}");
+            assert_eq!(missing(&own, std::slice::from_ref(&wanted)), expected, "{wanted}");
         }
     }
 }

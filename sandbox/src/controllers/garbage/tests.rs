@@ -21,7 +21,7 @@ impl World {
         let sandbox = Sandbox::builder().seed(1).build().unwrap();
         Self {
             handle: Handle::new(sandbox.core(), "test"),
-            sandbox: sandbox,
+            sandbox,
         }
     }
 
