@@ -238,7 +238,6 @@ async fn a_browser_renders_the_debug_page() {
             "writes",
             &[
                 ">Widget default/writes<",
-                "apply ConfigMap default/of-writes",
                 ">ConfigMap default/of-writes<",
                 ">ready<",
                 "asked for the next reconcile after 1 ms",
@@ -305,7 +304,7 @@ impl Reconciler for Grows {
         if widget.spec.size == 3 {
             return Err(Failure::new("three is too many").terminal());
         }
-        Ok(Action::requeue_after(Duration::from_secs(90)))
+        Ok(Action::wait())
     }
 }
 

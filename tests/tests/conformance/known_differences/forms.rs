@@ -41,11 +41,6 @@ pub(super) const ROWS: &[Row] = &[
         why: "a real server gives an annotation of the conversion an owner although the change was refused",
     },
     Row {
-        steps: &["protobuf: v1/pods: deleted"],
-        paths: &["/body/metadata"],
-        why: "a Pod that is deleted at once is returned as it was before, by a real server with the time of its deletion",
-    },
-    Row {
         steps: &["protobuf: apps/v1/controllerrevisions: "],
         paths: &["/**/metadata/managedFields"],
         why: "the owner of the data of a ControllerRevision is the owner of each field in it",
