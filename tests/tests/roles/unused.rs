@@ -1,4 +1,4 @@
-use pilothouse::testing::{Cluster, RequestMatcher};
+use pilothouse::testing::{Answer, Cluster, RequestMatcher};
 
 /// What goes wrong while an example works.
 pub(super) type FaultPath = fn(&Cluster);
@@ -38,13 +38,21 @@ fn lose(cluster: &Cluster, resource: &str) {
     cluster.faults().lose_responses(writes, 12);
 }
 
-const fn notes(example: &'static str) -> Unused {
+/// Refuses two writes of a resource with different texts, so that the second failure changes the note of the first one's Event.
+fn refuse_twice(cluster: &Cluster, resource: &str) {
+    for text in ["the first failure", "another failure"] {
+        let writes = RequestMatcher::any().verb("patch").resource(resource);
+        let answer = Answer::status(500, "InternalError").message(text);
+        cluster.faults().answer(writes, answer, 1);
+    }
+}
+
+const fn notes(example: &'static str, fault: FaultPath) -> Unused {
     Unused {
         example,
         permission: "patch events",
-        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes; \
-                 `tests/tests/events.rs` has",
-        fault: None,
+        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes",
+        fault: Some(fault),
     }
 }
 
@@ -67,13 +75,21 @@ const fn owners(example: &'static str, permission: &'static str) -> Unused {
 }
 
 pub(super) const UNUSED: &[Unused] = &[
-    notes("website"),
-    notes("configmap-sync"),
-    notes("scheduled-task"),
-    notes("bucket"),
-    notes("file-backup"),
-    notes("quota-guard"),
-    notes("shared-database"),
+    notes("website", |cluster| refuse_twice(cluster, "configmaps")),
+    notes("configmap-sync", |cluster| {
+        refuse_twice(cluster, "configmaps")
+    }),
+    notes("scheduled-task", |cluster| refuse_twice(cluster, "jobs")),
+    notes("bucket", |cluster| refuse_twice(cluster, "buckets")),
+    notes("file-backup", |cluster| {
+        refuse_twice(cluster, "filebackups")
+    }),
+    notes("quota-guard", |cluster| {
+        refuse_twice(cluster, "quotaguards")
+    }),
+    notes("shared-database", |cluster| {
+        refuse_twice(cluster, "services")
+    }),
     unsure("website", "get configmaps", |cluster| {
         lose(cluster, "configmaps")
     }),
