@@ -29,10 +29,15 @@ pub(crate) async fn events(cluster: &Cluster, name: &str) -> Vec<Event> {
     found
 }
 
-/// The reasons of the Events about the object.
+/// The reasons of the operator's Events about the object. Those of Kubernetes' controllers about a child of its name do not count.
 pub(crate) async fn reasons(cluster: &Cluster, name: &str) -> Vec<String> {
     let found = events(cluster, name).await;
-    let reasons = found.into_iter().filter_map(|event| event.reason);
+    let is_child = |event: &Event| {
+        let regarding = event.regarding.as_ref();
+        regarding.is_some_and(|one| one.kind.as_deref() == Some("Deployment"))
+    };
+    let found = found.into_iter().filter(|event| !is_child(event));
+    let reasons = found.filter_map(|event| event.reason);
     reasons.collect()
 }
 
