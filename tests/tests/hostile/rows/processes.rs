@@ -1,11 +1,6 @@
 //! Rows that need sockets, or that limit resident memory or processor time. Each runs in a separate process.
 
-use std::{
-    future::Future,
-    io::Write as _,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{future::Future, io::Write as _, process::Command, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use pilothouse::client::{Api, Client, Config, Deadlines, ListParams};
@@ -111,7 +106,11 @@ fn runtime(paused: bool) -> tokio::runtime::Runtime {
     builder.enable_all().start_paused(paused).build().unwrap()
 }
 
-/// Lists over a socket; the server handles each connection with `serve`. The list must fail with `words` within 20 s.
+/// A call that takes longer hangs. It is long, because other tests share the processors: what a call costs is limited by
+/// [`Most::processor`].
+const HANGS: Duration = Duration::from_secs(120);
+
+/// Lists over a socket; the server handles each connection with `serve`. The list must fail with `words`.
 fn over_a_socket<F>(
     scheme: &'static str,
     words: &'static str,
@@ -132,18 +131,11 @@ fn over_a_socket<F>(
             .idle(Duration::from_secs(3));
         let config = Config::new(format!("{scheme}://{address}").parse().unwrap());
         let client = Client::new(config.with_deadlines(deadlines).with_compression(true)).unwrap();
-        let started = Instant::now();
-        let error = Api::<Widget>::all(&client)
-            .list(&ListParams::default())
-            .await
-            .unwrap_err();
-        let text = error.to_string();
+        let api = Api::<Widget>::all(&client);
+        let params = ListParams::default();
+        let listed = tokio::time::timeout(HANGS, api.list(&params)).await;
+        let text = listed.expect("the list hangs").unwrap_err().to_string();
         assert!(text.contains(words), "{text}");
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "{:?}",
-            started.elapsed()
-        );
     });
 }
 
