@@ -7,6 +7,7 @@ pub(crate) enum Arguments {
     New(NewOptions),
     AddKind(AddKindOptions),
     AddWebhook(AddWebhookOptions),
+    Import(ImportOptions),
     Dev(DevOptions),
     Check(CheckOptions),
 }
@@ -33,6 +34,19 @@ pub(crate) struct AddKindOptions {
 /// The options of `add webhook`.
 pub(crate) struct AddWebhookOptions {
     pub(crate) kind: String,
+    pub(crate) package: Option<String>,
+}
+
+/// The options of `import`.
+pub(crate) struct ImportOptions {
+    /// A file, `-` for the standard input, or a kind and a context of the kubeconfig with `@` between them.
+    pub(crate) from: String,
+    /// The kinds, if not all.
+    pub(crate) kinds: Vec<String>,
+    pub(crate) version: Option<String>,
+    /// Whether the operator is going to define the kind itself.
+    pub(crate) own: bool,
+    pub(crate) print: bool,
     pub(crate) package: Option<String>,
 }
 
@@ -72,6 +86,14 @@ fn from(mut matches: ArgMatches) -> Arguments {
             path: new.remove_one("path"),
             workspace: new.get_flag("workspace"),
             framework: new.remove_one("framework"),
+        }),
+        Some((name, mut import)) if name == "import" => Arguments::Import(ImportOptions {
+            from: import.remove_one("from").unwrap_or_default(),
+            kinds: import.remove_many("kind").into_iter().flatten().collect(),
+            version: import.remove_one("version"),
+            own: import.get_flag("own"),
+            print: import.get_flag("print"),
+            package: import.remove_one("package"),
         }),
         Some((name, mut dev)) if name == "dev" => Arguments::Dev(DevOptions {
             package: dev.remove_one("package"),
@@ -182,6 +204,28 @@ fn command() -> Command {
                             package(),
                         ]),
                 ),
+        )
+        .subcommand(
+            Command::new("import")
+                .about("Write Rust types for kinds that another program defines")
+                .args([
+                    Arg::new("from")
+                        .value_name("FILE|KIND@CONTEXT")
+                        .required(true)
+                        .help("A file with CustomResourceDefinitions, `-` for the standard input, or a kind and a context of the kubeconfig"),
+                    value("kind", "KIND", "Only this kind of the file; several times for several kinds")
+                        .action(ArgAction::Append),
+                    value("version", "VERSION", "Only this version [default: all that are served]"),
+                    Arg::new("own")
+                        .long("own")
+                        .action(ArgAction::SetTrue)
+                        .help("The operator is going to define the kind itself: write the schema, too"),
+                    Arg::new("print")
+                        .long("print")
+                        .action(ArgAction::SetTrue)
+                        .help("Print the types, and write no file"),
+                    package(),
+                ]),
         )
         .subcommand(
             Command::new("dev")

@@ -83,7 +83,6 @@ fn write(
     let library = package.library.as_ref();
     let (library, lib) =
         library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
-    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let names = Names {
         operator: &package.name,
         library,
@@ -96,12 +95,33 @@ fn write(
         .iter()
         .map(|(path, text)| (package.folder.join(names.fill(path)), names.fill(text)))
         .collect();
+    write_files(package, lib, &files, |text| edit::add(text, addition))
+}
+
+/// Writes sources into the library of the package, and declares their modules there.
+pub(crate) fn write_modules(
+    package: &Package,
+    lib: &Path,
+    files: &[(PathBuf, String)],
+    modules: &[&str],
+) -> Result<(), Error> {
+    write_files(package, lib, files, |text| edit::declare(text, modules))
+}
+
+/// Writes files, none over another one, and changes the library.
+fn write_files(
+    package: &Package,
+    lib: &Path,
+    files: &[(PathBuf, String)],
+    edit: impl Fn(&str) -> syn::Result<Edited>,
+) -> Result<(), Error> {
+    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let mut places = files.iter().map(|(path, _)| path.as_path());
     if let Some(path) = places.find_map(in_use) {
         return Err(Error::FileExists(path));
     }
-    let edited = edit::add(&text, addition).map_err(|source| Error::Syntax {
-        path: lib.clone(),
+    let edited = edit(&text).map_err(|source| Error::Syntax {
+        path: lib.to_owned(),
         source,
     })?;
 
@@ -109,29 +129,34 @@ fn write(
     for folder in files.iter().filter_map(|(path, _)| path.parent()) {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
     }
-    for (path, text) in &files {
+    for (path, text) in files {
         let written =
             fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(Error::file(path))?;
         println!("wrote {}", shown(path, &package.folder));
     }
-    let written: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
+    let written: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     template::format(&written);
+    save(package, lib, &text, edited)
+}
+
+/// Writes a changed source, formatted if it was formatted, and prints what could not be added.
+fn save(package: &Package, file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
     let Edited {
         text: changed,
         missing,
     } = edited;
     if changed != text {
-        let was_formatted = is_formatted(lib);
-        fs::write(lib, changed).map_err(Error::file(lib))?;
+        let was_formatted = is_formatted(file);
+        fs::write(file, changed).map_err(Error::file(file))?;
         if was_formatted {
-            template::format(std::slice::from_ref(lib));
+            template::format(&[file.to_owned()]);
         }
-        println!("changed {}", shown(lib, &package.folder));
+        println!("changed {}", shown(file, &package.folder));
     }
     for Place { what, line } in missing {
-        let lib = shown(lib, &package.folder);
-        println!("{what} was not found in {lib}. Write there: {line}");
+        let file = shown(file, &package.folder);
+        println!("{what} was not found in {file}. Write there: {line}");
     }
     Ok(())
 }
