@@ -7,6 +7,7 @@ pub(crate) enum Arguments {
     New(NewOptions),
     AddKind(AddKindOptions),
     AddWebhook(AddWebhookOptions),
+    AddVersion(AddVersionOptions),
     Import(ImportOptions),
     Dev(DevOptions),
     Check(CheckOptions),
@@ -34,6 +35,14 @@ pub(crate) struct AddKindOptions {
 /// The options of `add webhook`.
 pub(crate) struct AddWebhookOptions {
     pub(crate) kind: String,
+    pub(crate) package: Option<String>,
+}
+
+/// The options of `add version`.
+pub(crate) struct AddVersionOptions {
+    pub(crate) kind: String,
+    /// The new version.
+    pub(crate) version: String,
     pub(crate) package: Option<String>,
 }
 
@@ -116,6 +125,11 @@ fn from(mut matches: ArgMatches) -> Arguments {
             match name.as_deref() {
                 Some("webhook") => Arguments::AddWebhook(AddWebhookOptions {
                     kind: of("kind").unwrap_or_default(),
+                    package: of("package"),
+                }),
+                Some("version") => Arguments::AddVersion(AddVersionOptions {
+                    kind: of("kind").unwrap_or_default(),
+                    version: of("version").unwrap_or_default(),
                     package: of("package"),
                 }),
                 _ => Arguments::AddKind(AddKindOptions {
@@ -201,6 +215,21 @@ fn command() -> Command {
                                 .value_name("KIND")
                                 .required(true)
                                 .help("The kind, which the operator has already"),
+                            package(),
+                        ]),
+                )
+                .subcommand(
+                    Command::new("version")
+                        .about("Give a kind a new version, and keep its types of today as an older one, with conversions and a test")
+                        .args([
+                            Arg::new("kind")
+                                .value_name("KIND")
+                                .required(true)
+                                .help("The kind, which the operator has already"),
+                            Arg::new("version")
+                                .value_name("VERSION")
+                                .required(true)
+                                .help("The new version, such as v2"),
                             package(),
                         ]),
                 ),

@@ -51,6 +51,8 @@ pub(crate) enum Error {
     Unreadable { path: PathBuf, source: Unreadable },
     #[error(transparent)]
     Definition(#[from] Problem),
+    #[error("{} {reason}", path.display())]
+    Version { path: PathBuf, reason: String },
     #[error("{0}")]
     Import(String),
     #[error("kubectl cannot read the definitions of the cluster: {0}")]

@@ -1,9 +1,11 @@
-//! The subcommands of `add`: they write the files of a kind, or of the webhooks of a kind, and add them to the operator in `src/lib.rs`.
+//! The subcommands of `add`: they write the files of a kind, of the webhooks of a kind, or of an older version of a kind, and add them to the
+//! operator's sources.
 //!
 //! They insert lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
 //! something, they print what to write.
 
 mod edit;
+mod version;
 
 use std::{
     env, fs,
@@ -20,6 +22,7 @@ use crate::{
     template::{self, Names, Template},
 };
 use edit::{Addition, Edited, Place};
+pub(crate) use version::run as run_version;
 
 /// `add kind`.
 pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
@@ -108,7 +111,7 @@ pub(crate) fn write_modules(
     write_files(package, lib, files, |text| edit::declare(text, modules))
 }
 
-/// Writes files, none over another one, and changes the library.
+/// Writes files and changes the library. An error changes nothing.
 fn write_files(
     package: &Package,
     lib: &Path,
@@ -116,15 +119,20 @@ fn write_files(
     edit: impl Fn(&str) -> syn::Result<Edited>,
 ) -> Result<(), Error> {
     let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
-    let mut places = files.iter().map(|(path, _)| path.as_path());
-    if let Some(path) = places.find_map(in_use) {
-        return Err(Error::FileExists(path));
-    }
     let edited = edit(&text).map_err(|source| Error::Syntax {
         path: lib.to_owned(),
         source,
     })?;
+    write_new(package, files)?;
+    save(package, lib, &text, edited)
+}
 
+/// Writes files, none over another one.
+fn write_new(package: &Package, files: &[(PathBuf, String)]) -> Result<(), Error> {
+    let mut places = files.iter().map(|(path, _)| path.as_path());
+    if let Some(path) = places.find_map(in_use) {
+        return Err(Error::FileExists(path));
+    }
     // All folders first, so that a failure leaves no part of it.
     for folder in files.iter().filter_map(|(path, _)| path.parent()) {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
@@ -137,7 +145,7 @@ fn write_files(
     }
     let written: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     template::format(&written);
-    save(package, lib, &text, edited)
+    Ok(())
 }
 
 /// Writes a changed source, formatted if it was formatted, and prints what could not be added.

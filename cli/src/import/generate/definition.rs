@@ -7,6 +7,9 @@ use super::{
     schema::{flag, text, texts},
 };
 
+/// The annotation without which an API server takes no definition in a group of Kubernetes.
+pub(super) const APPROVAL: &str = "api-approved.kubernetes.io";
+
 /// A CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Definition {
@@ -19,6 +22,8 @@ pub(crate) struct Definition {
     pub(crate) namespaced: bool,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
+    /// The approval that a definition in a group of Kubernetes needs.
+    pub(crate) approval: Option<String>,
     /// The versions that an API server serves, the newest first.
     pub(crate) versions: Vec<Version>,
 }
@@ -207,6 +212,9 @@ fn read(object: &Value) -> Result<Definition, Problem> {
         namespaced,
         short_names,
         categories,
+        approval: object["metadata"]["annotations"][APPROVAL]
+            .as_str()
+            .map(str::to_owned),
         versions,
     })
 }

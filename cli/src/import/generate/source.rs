@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     attributes::{self, literal},
-    definition::{Definition, Version},
+    definition::{APPROVAL, Definition, Version},
     docs::comment,
     names::names,
     schema::text,
@@ -189,6 +189,10 @@ impl Writer<'_> {
                     let values: Vec<String> = values.iter().map(|one| literal(one)).collect();
                     attributes.push(format!("{name}({})", values.join(", ")));
                 }
+            }
+            if let Some(approval) = &self.definition.approval {
+                let (key, value) = (literal(APPROVAL), literal(approval));
+                attributes.push(format!("annotation({key}, {value})"));
             }
         } else {
             attributes.push("foreign".into());
