@@ -51,7 +51,7 @@ pub(crate) enum Error {
     Unreadable { path: PathBuf, source: Unreadable },
     #[error(transparent)]
     Definition(#[from] Problem),
-    #[error("{} {reason}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Version { path: PathBuf, reason: String },
     #[error("{0}")]
     Import(String),

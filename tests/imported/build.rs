@@ -1,7 +1,9 @@
 //! Writes the types for the definitions of the folder `data`, with the sources of `cargo pilothouse import`.
 
+#[allow(dead_code, unused_imports, reason = "the tool uses more of it")]
 #[path = "../../cli/src/import/generate/mod.rs"]
 mod generate;
+#[allow(dead_code, unreachable_pub, reason = "the tests use more of it")]
 #[path = "src/project.rs"]
 mod project;
 

@@ -47,7 +47,7 @@ fn the_operators_own_kind_has_the_schema_of_the_definition() {
     for part in [
         "short_names(\"bc\")",
         "#[schema(column(name = \"Room\", json_path = \".spec.room\", type = \"string\"))]",
-        "#[schema(rule(\"self.shelves.size() > 0\", \"a bookcase has a shelf\"))]",
+        "#[schema(rule(\"self.boards.size() > 0\", \"a bookcase has a board\"))]",
         "#[schema(min_length = 1, selectable)]",
         "#[schema(minimum = 0, maximum = 9, scale = \"spec\")]",
         "#[schemars(extend(\"default\" = 1))]",
@@ -68,13 +68,13 @@ fn objects_are_read_and_written_as_they_are() {
             "room": "hall", "type": "2by4", "clusterIPs": [], "x-owner": "ann", "X_owner": "bob", "load": "5Ki", "port": 80,
             "since": "2026-01-01T00:00:00Z", "share": 0.5, "labels": {}, "light": {}, "anything": [1],
             "template": {"kind": "Pod"}, "mixed": {"a": "b", "c": "d"},
-            "shelves": [{"name": "top", "type": "open", "more": 7, "option": {"name": "x"}, "option_": {"size": 1}}],
+            "boards": [{"name": "top", "type": "open", "more": 7, "option": {"name": "x"}, "option_": {"size": 1}}],
         },
         "status": {"copies": 2},
     });
     let bookcase: bookcase::Bookcase = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(bookcase.spec.type_, Some(bookcase::BookcaseType::V2by4));
-    assert_eq!(bookcase.spec.shelves[0].others["more"], 7);
+    assert_eq!(bookcase.spec.boards[0].others["more"], 7);
     assert_eq!(serde_json::to_value(&bookcase).unwrap(), object);
     assert!(bookcase::Bookcase::definition().is_none());
     assert_eq!(bookcase.name(), "a");

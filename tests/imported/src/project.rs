@@ -17,7 +17,6 @@ pub struct Project {
     /// The definitions of its kinds.
     pub definitions: Vec<Value>,
     /// The objects of its examples and tests, each with its path there.
-    #[allow(dead_code, reason = "the build needs the definitions only")]
     pub samples: Vec<Sample>,
 }
 

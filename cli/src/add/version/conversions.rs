@@ -94,8 +94,8 @@ impl Writer {
                 };
                 let value = self.converted(&ident, &field.ty);
                 values.push(match &field.ident {
-                    Some(_) => format!("{ident}: {value}"),
-                    None => value,
+                    Some(_) if value != ident => format!("{ident}: {value}"),
+                    _ => value,
                 });
                 names.push(ident);
             }

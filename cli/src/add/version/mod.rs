@@ -17,7 +17,7 @@ use std::{
 
 use parts::Parts;
 
-use super::{edit::Edited, save, tell_missing, write_new};
+use super::{edit::Edited, save, write_new};
 use crate::{
     arguments::AddVersionOptions,
     error::Error,
@@ -95,7 +95,6 @@ pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
     for note in conversions.notes.iter().chain(&parts.notes(&old)) {
         println!("{note}");
     }
-    tell_missing(&package, &[]);
     Ok(())
 }
 

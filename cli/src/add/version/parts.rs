@@ -41,7 +41,7 @@ impl<'a> Parts<'a> {
     pub(super) fn of(file: &'a File, kind: &Kind) -> Result<Self, String> {
         let (item, attribute) = kind_of(file, kind).ok_or_else(|| {
             format!(
-                "has no `#[resource(..)]` of {} that can be read",
+                "there is no `#[resource(..)]` of {} that can be read: write it as `cargo pilothouse add kind` does",
                 kind.as_str()
             )
         })?;
@@ -65,7 +65,7 @@ impl<'a> Parts<'a> {
         if let Some(generic) = types.iter().find(|item| is_generic(item)) {
             let name = name_of(generic).unwrap_or_default();
             return Err(format!(
-                "has the generic type {name}, which cannot be copied: copy the types of the version by hand, as the book's page on versions shows"
+                "the type {name} is generic and cannot be copied: copy the types of the version by hand, as the book's page on versions shows"
             ));
         }
         let in_attributes = types
@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
     pub(super) fn version(&self) -> Result<String, String> {
         let version = self.attribute.version().map(str::to_owned);
         version.ok_or_else(|| {
-            "has no `version = \"..\"` in `#[resource(..)]`: write it as text".into()
+            "there is no `version = \"..\"` in `#[resource(..)]`: write it as text".into()
         })
     }
 
