@@ -142,12 +142,39 @@ fn numbers(schema: &Value, ty: &Type) -> Vec<String> {
             Type::Int32 => whole(&schema[key])
                 .filter(|number| i32::try_from(*number).is_ok())
                 .map(|number| number.to_string()),
-            Type::Int64 => whole(&schema[key]).map(|number| number.to_string()),
+            Type::Int64 => whole(&schema[key]).map(integer),
             _ => schema[key].as_f64().map(|number| format!("{number:?}")),
         };
         all.extend(number.map(|number| format!("{name} = {number}")));
     }
     all
+}
+
+/// The number as a literal of Rust, which has 32 bits unless it says more.
+fn integer(number: i64) -> String {
+    match i32::try_from(number) {
+        Ok(number) => number.to_string(),
+        Err(_) => format!("{number}_i64"),
+    }
+}
+
+/// The value as `serde_json::json!` takes it.
+pub(super) fn json(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.as_i64().map_or_else(|| number.to_string(), integer),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(json).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let field =
+                |(name, value): (&String, &Value)| format!("{}: {}", literal(name), json(value));
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::String(text) => literal(text),
+        other => other.to_string(),
+    }
 }
 
 /// The number, if it is a whole one: `5` and `5.0`.

@@ -319,7 +319,9 @@ impl Writer<'_> {
             if !attributes.is_empty() {
                 self.text += &format!("    #[schema({})]\n", attributes.join(", "));
             }
-            if let Some(default) = default(field) {
+            let default = &field.schema["default"];
+            if *default != Value::Null {
+                let default = attributes::json(default);
                 self.text += &format!("    #[schemars(extend(\"default\" = {default}))]\n");
             }
         }

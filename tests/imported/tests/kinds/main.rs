@@ -8,9 +8,9 @@ use pilothouse::testing::Cluster;
 use serde_json::Value;
 
 /// The objects that are made of each schema.
-const OBJECTS: u64 = 150;
+const OBJECTS: u64 = 80;
 /// Those among them that the original has to accept, so that a kind counts as tried.
-const LEAST: u64 = 15;
+const LEAST: u64 = 5;
 
 fn projects() -> Vec<Project> {
     let files = Project::files("data".as_ref()).unwrap();
@@ -46,6 +46,10 @@ fn the_samples_of_the_projects_are_read_and_written_without_loss() {
         for sample in &project.samples {
             let object = &sample.object;
             if object["kind"] != kind.kind || object["apiVersion"] != *kind.api_version {
+                continue;
+            }
+            // Only a foreign kind has fields beside spec and status.
+            if kind.definition.is_some() && original.has_others() {
                 continue;
             }
             let Some(stored) = original.stored(object) else {
