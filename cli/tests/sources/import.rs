@@ -1,6 +1,6 @@
 use std::fs;
 
-use pilothouse::{prelude::*, resource::Resource as _};
+use pilothouse::prelude::*;
 use serde_json::json;
 
 use super::{cargo_pilothouse, is_kept, kept, kept::bookcase, package, stderr, stdout};
@@ -13,7 +13,7 @@ fn import(more: &str) -> String {
 fn the_types_of_a_definition_are_written_once() {
     let package = package(&[
         ("src/lib.rs", "//! Mine.\n\nmod own;\n"),
-        ("src/own.rs", ""),
+        ("src/own.rs", "//! Own.\n"),
     ]);
     let folder = package.path();
     let said = stdout(&cargo_pilothouse(folder, &import("")));

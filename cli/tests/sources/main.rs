@@ -14,7 +14,9 @@ use std::{
 
 /// The folder with what the tool reads and what it writes.
 fn kept(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sources/kept").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/sources/kept")
+        .join(path)
 }
 
 fn cargo_pilothouse(folder: &Path, line: &str) -> Output {
@@ -40,7 +42,8 @@ fn stderr(output: &Output) -> String {
 /// A package with these files.
 fn package(files: &[(&str, &str)]) -> tempfile::TempDir {
     let temporary = tempfile::tempdir().unwrap();
-    let manifest = "[package]\nname = \"shelves\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+    let manifest =
+        "[package]\nname = \"shelves\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
     for (path, text) in [("Cargo.toml", manifest)].iter().chain(files) {
         let path = temporary.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

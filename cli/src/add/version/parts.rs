@@ -282,7 +282,7 @@ fn is_helper(one: &ItemImpl, names: &BTreeSet<String>, kind: String, attributes:
     }
     match &one.trait_ {
         None => attributes.contains(&format!("\"{of}::")),
-        Some((_, path, _)) => {
+        Some((path, _)) => {
             let last = path.segments.last().map(|last| last.ident.to_string());
             !["From", "TryFrom"].contains(&last.unwrap_or_default().as_str())
         }

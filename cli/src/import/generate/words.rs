@@ -182,7 +182,6 @@ mod tests {
             ("status", "status"),
             ("tls", "tls"),
             ("podIPs", "podIP"),
-            ("tls", "tl"),
             ("analysis", "analysis"),
             ("headers", "header"),
             ("s", "s"),

@@ -1,5 +1,7 @@
 //! Shelves.
 
+pub mod v1;
+
 use std::collections::BTreeMap;
 
 use pilothouse::prelude::*;
@@ -8,9 +10,10 @@ use pilothouse::prelude::*;
 #[derive(Resource, Clone, Debug)]
 #[resource(
     group = "library.example.com",
-    version = "v1",
+    version = "v2",
     plural = "shelves",
-    namespaced
+    namespaced,
+    served(v1::Shelf)
 )]
 pub struct Shelf {
     pub metadata: ObjectMeta,
