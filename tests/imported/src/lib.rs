@@ -9,6 +9,9 @@
 //! | `kind.rs` | [`Kind`]: what the tests do with a type |
 //! | the build | `own` and `foreign`: the types; [`kinds`]: a list of them |
 
+// The names and comments of the types are those of the definitions.
+#![allow(clippy::all)]
+
 mod kind;
 mod project;
 

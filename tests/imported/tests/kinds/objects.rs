@@ -47,10 +47,8 @@ impl Original {
     /// Whether an object has fields beside spec and status.
     pub(crate) fn has_others(&self) -> bool {
         let usual = ["apiVersion", "kind", "metadata", "spec", "status"];
-        let fields = self.json["properties"].as_object().into_iter().flatten();
-        fields
-            .into_iter()
-            .any(|(name, _)| !usual.contains(&name.as_str()))
+        let mut fields = self.json["properties"].as_object().into_iter().flatten();
+        fields.any(|(name, _)| !usual.contains(&name.as_str()))
     }
 
     /// The object as an API server stores it: without unknown fields, and with defaults. `None` if the server refuses it.
