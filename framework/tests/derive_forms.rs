@@ -537,7 +537,7 @@ fn a_foreign_kind_may_have_other_fields_than_spec_and_status() {
         metadata: ObjectMeta,
         driver: String,
         deletion_policy: Option<String>,
-        parameters: Option<BTreeMap<String, String>>,
+        parameters: Option<std::collections::BTreeMap<String, String>>,
     }
 
     let text = json!({"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "a"}, "driver": "b", "deletionPolicy": "Retain"});
