@@ -57,7 +57,8 @@ pub struct Reader {
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "type")]
 pub enum Place {
-    Room { number: i32, reader: Option<Reader> },
+    Room { number: i32 },
+    Lent(Reader),
     Store {},
 }
 

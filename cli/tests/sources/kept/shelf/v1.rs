@@ -48,7 +48,8 @@ pub struct Reader {
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "type")]
 pub enum Place {
-    Room { number: i32, reader: Option<Reader> },
+    Room { number: i32 },
+    Lent(Reader),
     Store {},
 }
 
@@ -160,10 +161,8 @@ impl From<super::Reader> for Reader {
 impl From<Place> for super::Place {
     fn from(from: Place) -> Self {
         match from {
-            Place::Room { number, reader } => Self::Room {
-                number,
-                reader: reader.map(Into::into),
-            },
+            Place::Room { number } => Self::Room { number },
+            Place::Lent(value0) => Self::Lent(value0.into()),
             Place::Store {} => Self::Store {},
         }
     }
@@ -172,10 +171,8 @@ impl From<Place> for super::Place {
 impl From<super::Place> for Place {
     fn from(from: super::Place) -> Self {
         match from {
-            super::Place::Room { number, reader } => Self::Room {
-                number,
-                reader: reader.map(Into::into),
-            },
+            super::Place::Room { number } => Self::Room { number },
+            super::Place::Lent(value0) => Self::Lent(value0.into()),
             super::Place::Store {} => Self::Store {},
         }
     }
