@@ -7,6 +7,8 @@ pub(crate) enum Arguments {
     New(NewOptions),
     AddKind(AddKindOptions),
     AddWebhook(AddWebhookOptions),
+    AddVersion(AddVersionOptions),
+    Import(ImportOptions),
     Dev(DevOptions),
     Check(CheckOptions),
 }
@@ -33,6 +35,27 @@ pub(crate) struct AddKindOptions {
 /// The options of `add webhook`.
 pub(crate) struct AddWebhookOptions {
     pub(crate) kind: String,
+    pub(crate) package: Option<String>,
+}
+
+/// The options of `add version`.
+pub(crate) struct AddVersionOptions {
+    pub(crate) kind: String,
+    /// The new version.
+    pub(crate) version: String,
+    pub(crate) package: Option<String>,
+}
+
+/// The options of `import`.
+pub(crate) struct ImportOptions {
+    /// A file, `-` for the standard input, or a kind and a context of the kubeconfig with `@` between them.
+    pub(crate) from: String,
+    /// The kinds, if not all.
+    pub(crate) kinds: Vec<String>,
+    pub(crate) version: Option<String>,
+    /// Whether the operator is going to define the kind itself.
+    pub(crate) own: bool,
+    pub(crate) print: bool,
     pub(crate) package: Option<String>,
 }
 
@@ -73,6 +96,14 @@ fn from(mut matches: ArgMatches) -> Arguments {
             workspace: new.get_flag("workspace"),
             framework: new.remove_one("framework"),
         }),
+        Some((name, mut import)) if name == "import" => Arguments::Import(ImportOptions {
+            from: import.remove_one("from").unwrap_or_default(),
+            kinds: import.remove_many("kind").into_iter().flatten().collect(),
+            version: import.remove_one("version"),
+            own: import.get_flag("own"),
+            print: import.get_flag("print"),
+            package: import.remove_one("package"),
+        }),
         Some((name, mut dev)) if name == "dev" => Arguments::Dev(DevOptions {
             package: dev.remove_one("package"),
             port: dev.remove_one("port").unwrap_or_default(),
@@ -94,6 +125,11 @@ fn from(mut matches: ArgMatches) -> Arguments {
             match name.as_deref() {
                 Some("webhook") => Arguments::AddWebhook(AddWebhookOptions {
                     kind: of("kind").unwrap_or_default(),
+                    package: of("package"),
+                }),
+                Some("version") => Arguments::AddVersion(AddVersionOptions {
+                    kind: of("kind").unwrap_or_default(),
+                    version: of("version").unwrap_or_default(),
                     package: of("package"),
                 }),
                 _ => Arguments::AddKind(AddKindOptions {
@@ -181,7 +217,44 @@ fn command() -> Command {
                                 .help("The kind, which the operator has already"),
                             package(),
                         ]),
+                )
+                .subcommand(
+                    Command::new("version")
+                        .about("Give a kind a new version, and keep its types of today as an older one, with conversions and a test")
+                        .args([
+                            Arg::new("kind")
+                                .value_name("KIND")
+                                .required(true)
+                                .help("The kind, which the operator has already"),
+                            Arg::new("version")
+                                .value_name("VERSION")
+                                .required(true)
+                                .help("The new version, such as v2"),
+                            package(),
+                        ]),
                 ),
+        )
+        .subcommand(
+            Command::new("import")
+                .about("Write Rust types for kinds that another program defines")
+                .args([
+                    Arg::new("from")
+                        .value_name("FILE|KIND@CONTEXT")
+                        .required(true)
+                        .help("A file with CustomResourceDefinitions, `-` for the standard input, or a kind and a context of the kubeconfig"),
+                    value("kind", "KIND", "Only this kind of the file; several times for several kinds")
+                        .action(ArgAction::Append),
+                    value("version", "VERSION", "Only this version [default: all that are served]"),
+                    Arg::new("own")
+                        .long("own")
+                        .action(ArgAction::SetTrue)
+                        .help("The operator is going to define the kind itself: write the schema, too"),
+                    Arg::new("print")
+                        .long("print")
+                        .action(ArgAction::SetTrue)
+                        .help("Print the types, and write no file"),
+                    package(),
+                ]),
         )
         .subcommand(
             Command::new("dev")

@@ -1,6 +1,9 @@
 use std::{io, path::PathBuf};
 
-use crate::names::NameError;
+use crate::{
+    import::{Problem, Unreadable},
+    names::NameError,
+};
 
 /// Why a subcommand did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +47,16 @@ pub(crate) enum Error {
     Running(String),
     #[error("the API server cannot be started: {0}")]
     Server(String),
+    #[error("{}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: Unreadable },
+    #[error(transparent)]
+    Definition(#[from] Problem),
+    #[error("{}: {reason}", path.display())]
+    Version { path: PathBuf, reason: String },
+    #[error("{0}")]
+    Import(String),
+    #[error("kubectl cannot read the definitions of the cluster: {0}")]
+    Cluster(String),
     #[error("{program} cannot be started: {source}")]
     Program { program: PathBuf, source: io::Error },
     #[error("the operator does not build: fix what the compiler shows")]

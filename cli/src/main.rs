@@ -3,7 +3,8 @@
 //! | folder or file | subcommand, or what it holds |
 //! | --- | --- |
 //! | `new/` | `new`: writes an operator's folder |
-//! | `add/` | `add kind` and `add webhook`: write one more kind, or the webhooks of a kind, and change the operator's sources for it |
+//! | `add/` | `add kind`, `add webhook` and `add version`: write one more kind, the webhooks of a kind, or an older version of it, and change the operator's sources for it |
+//! | `import/` | `import`: writes Rust types for kinds that others define |
 //! | `dev/` | `dev`: rebuilds and restarts the operator when a source changes, while the API server stays |
 //! | `check.rs` | `check`: lets the operator try itself |
 //! | `build.rs` | a run of `cargo build` |
@@ -19,6 +20,7 @@ mod build;
 mod check;
 mod dev;
 mod error;
+mod import;
 mod names;
 mod new;
 mod package;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         Arguments::New(options) => new::run(&options),
         Arguments::AddKind(options) => add::run(&options),
         Arguments::AddWebhook(options) => add::run_webhook(&options),
+        Arguments::Import(options) => import::run(&options),
+        Arguments::AddVersion(options) => add::run_version(&options),
         Arguments::Check(options) => check::run(&options),
         Arguments::Dev(options) => dev::run(options),
     };

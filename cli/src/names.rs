@@ -22,6 +22,10 @@ pub(crate) enum NameError {
     )]
     ApiVersion(String),
     #[error(
+        "`{0}` is not a version of a kind: write `v` and a number, such as `v2`, or with a stage, such as `v2beta1`"
+    )]
+    Version(String),
+    #[error(
         "the group `{0}` belongs to Kubernetes: use a domain of your own, such as `example.com`"
     )]
     Group(String),
@@ -263,6 +267,14 @@ impl ApiVersion {
             group: group.into(),
             version: version.into(),
         })
+    }
+}
+
+/// The name of a version.
+pub(crate) fn version(text: &str) -> Result<String, NameError> {
+    match is_version(text) {
+        true => Ok(text.to_owned()),
+        false => Err(NameError::Version(text.into())),
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Package {
     pub(crate) sources: Vec<PathBuf>,
     /// The names of its dependencies.
     pub(crate) dependencies: Vec<String>,
+    /// The names of those that its library and its program can use.
+    normal_dependencies: Vec<String>,
     /// The features of the framework that it asks for in any case.
     framework_features: Vec<String>,
 }
@@ -46,6 +48,11 @@ impl Package {
 }
 
 impl Package {
+    /// Whether the library can use this package.
+    pub(crate) fn has_dependency(&self, name: &str) -> bool {
+        self.normal_dependencies.iter().any(|one| one == name)
+    }
+
     /// Whether each build has this feature of the framework.
     pub(crate) fn has_framework_feature(&self, name: &str) -> bool {
         self.framework_features.iter().any(|one| one == name)
@@ -123,6 +130,11 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .into(),
         sources,
         dependencies: dependencies(package)
+            .filter_map(|one| one["name"].as_str())
+            .map(str::to_owned)
+            .collect(),
+        normal_dependencies: dependencies(package)
+            .filter(|one| one["kind"].is_null())
             .filter_map(|one| one["name"].as_str())
             .map(str::to_owned)
             .collect(),

@@ -58,10 +58,26 @@ fn the_reference_has_the_help_of_each_subcommand() {
 
 #[test]
 fn the_book_shows_the_help_of_each_subcommand() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../book/src/tool.md");
+    let of_tool = [
+        "new",
+        "add kind",
+        "add webhook",
+        "add version",
+        "import",
+        "dev",
+        "check",
+    ];
+    shows_help("tool.md", &of_tool);
+    shows_help("foreign-kinds.md", &["import"]);
+}
+
+fn shows_help(page: &str, lines: &[&str]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../book/src")
+        .join(page);
     let page = fs::read_to_string(&path).unwrap();
     let mut expected = page.clone();
-    for line in ["new", "add kind", "add webhook", "dev", "check"] {
+    for line in lines {
         let help = help(line);
         let begin = format!("$ cargo pilothouse {line} --help\n");
         let (before, rest) = expected.split_once(&begin).unwrap_or_else(|| {

@@ -259,10 +259,13 @@ pub mod __private {
     pub use crate::crd::{
         Declaration, Defined, Keeps, UNKNOWN_SCALE, check_form, check_scale, check_status, first,
     };
-    pub use crate::resource::wire::{Absent, deserialize_kind, serialize_kind};
+    pub use crate::resource::wire::{
+        Absent, deserialize_kind, deserialize_kind_with, serialize_kind, serialize_kind_with,
+    };
     pub use crate::resource::{
         OtherVersion, RulePlace, check_distinct, check_version, converted_version, renamed_version,
     };
     pub use schemars;
     pub use serde;
+    pub use serde_json;
 }

@@ -82,7 +82,8 @@ mod stub;
 /// | `foreign` | another program installs the CRD: the kind has no definition here, and its types need no `Schema` | the operator defines the kind |
 /// | `crate = ".."` | path of `pilothouse`, if it is renamed | `::pilothouse` |
 ///
-/// `spec` may be missing or be an `Option`. `status` may be missing.
+/// `spec` may be missing or be an `Option`. `status` may be missing. A foreign kind may have other fields, whose names in JSON are in
+/// camelCase: the field `data_source` is `dataSource`.
 ///
 /// `#[schema(..)]` on the struct concerns the whole object: a CEL rule may use `self.metadata.name`, and a column may show
 /// what a JSON path finds, for example in a list of conditions.

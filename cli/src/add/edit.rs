@@ -75,28 +75,7 @@ pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
     let mut insertions: Vec<(usize, String)> = Vec::new();
     let mut missing = Vec::new();
 
-    let has_module = file
-        .items
-        .iter()
-        .any(|item| matches!(item, Item::Mod(one) if one.ident == module));
-    let mut declarations = String::new();
-    if !has_module {
-        declarations += &format!("mod {module};\n");
-    }
-    if !declarations.is_empty() {
-        insertions.push(
-            match last(
-                &file,
-                |item| matches!(item, Item::Mod(one) if one.content.is_none()),
-            ) {
-                Some(after) => (
-                    line_end(text, after.end),
-                    format!("\n{}", declarations.trim_end()),
-                ),
-                None => (first_item(&file, text), format!("{declarations}\n")),
-            },
-        );
-    }
+    insertions.extend(declaration(&file, text, "mod", &[module]));
     let export = format!("pub use {module}::{{{}}};", addition.types.join(", "));
     if !exports(&file, module) {
         let is_export = |item: &Item| matches!(item, Item::Use(one) if !matches!(one.vis, syn::Visibility::Inherited));
@@ -128,6 +107,49 @@ pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
         }
     }
 
+    let text = mark.to_owned() + &inserted(text, insertions);
+    Ok(Edited { text, missing })
+}
+
+/// Declares public modules. Those that are there already are not declared again.
+pub(super) fn declare(text: &str, modules: &[&str]) -> syn::Result<Edited> {
+    let (mark, text) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    let file = syn::parse_file(text)?;
+    let insertions = declaration(&file, text, "pub mod", modules);
+    let text = mark.to_owned() + &inserted(text, insertions.into_iter().collect());
+    let missing = Vec::new();
+    Ok(Edited { text, missing })
+}
+
+/// The declarations of these modules, without those that the file has, and their place.
+fn declaration(file: &File, text: &str, word: &str, modules: &[&str]) -> Option<(usize, String)> {
+    let is_there = |module: &&&str| {
+        let mut items = file.items.iter();
+        items.any(|item| matches!(item, Item::Mod(one) if one.ident == **module))
+    };
+    let lines: Vec<String> = modules
+        .iter()
+        .filter(|module| !is_there(module))
+        .map(|module| format!("{word} {module};"))
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let lines = lines.join("\n");
+    let last = last(
+        file,
+        |item| matches!(item, Item::Mod(one) if one.content.is_none()),
+    );
+    Some(match last {
+        Some(after) => (line_end(text, after.end), format!("\n{lines}")),
+        None => (first_item(file, text), format!("{lines}\n\n")),
+    })
+}
+
+fn inserted(text: &str, insertions: Vec<(usize, String)>) -> String {
     // From the end, so that the earlier places stay; of one place the later insertion stands behind.
     let mut ordered: Vec<_> = insertions.into_iter().enumerate().collect();
     ordered.sort_by_key(|(number, (at, _))| std::cmp::Reverse((*at, *number)));
@@ -135,28 +157,30 @@ pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
     for (_, (at, insertion)) in ordered {
         text.insert_str(at, &insertion);
     }
-    let text = mark.to_owned() + &text;
-    Ok(Edited { text, missing })
+    text
 }
 
-/// Group and version of the first kind of a source, or of this one.
+/// Group and version of the first kind of a source that is not foreign, or of this one.
 pub(super) fn declared(text: &str, kind: Option<&Kind>) -> Option<ApiVersion> {
     let file = syn::parse_file(text).ok()?;
     file.items.iter().find_map(|item| match item {
         Item::Struct(one) if kind.is_none_or(|kind| one.ident == kind.as_str()) => {
-            one.attrs.iter().find_map(api_version)
+            let mut attributes = one.attrs.iter();
+            attributes.find_map(|attribute| api_version(attribute, kind.is_none()))
         }
         _ => None,
     })
 }
 
-fn api_version(attribute: &Attribute) -> Option<ApiVersion> {
+fn api_version(attribute: &Attribute, is_own: bool) -> Option<ApiVersion> {
     if !attribute.path().is_ident("resource") {
         return None;
     }
     let (mut group, mut version) = (None, None);
+    let mut is_foreign = false;
     // What else the attribute says makes no difference here.
     let _ = attribute.parse_nested_meta(|meta| {
+        is_foreign |= meta.path.is_ident("foreign");
         for (name, value) in [("group", &mut group), ("version", &mut version)] {
             if meta.path.is_ident(name) {
                 *value = Some(meta.value()?.parse::<LitStr>()?.value());
@@ -164,6 +188,9 @@ fn api_version(attribute: &Attribute) -> Option<ApiVersion> {
         }
         Ok(())
     });
+    if is_foreign && is_own {
+        return None;
+    }
     ApiVersion::new(&format!("{}/{}", group?, version?)).ok()
 }
 
@@ -339,6 +366,19 @@ mod tests {
     }
 
     #[test]
+    fn public_modules_are_declared_once() {
+        let text = "\u{feff}//! Mine.\n\nmod website; // the site\n\nuse a::b;\n";
+        let declared = declare(text, &["website", "issuer", "order"]).unwrap();
+        let expected = "\u{feff}//! Mine.\n\nmod website; // the site\npub mod issuer;\npub mod order;\n\nuse a::b;\n";
+        assert_eq!(declared.text, expected);
+        assert_eq!(declare(expected, &["issuer"]).unwrap().text, expected);
+        assert_eq!(
+            declare("", &["issuer"]).unwrap().text,
+            "pub mod issuer;\n\n"
+        );
+    }
+
+    #[test]
     fn without_the_function_the_line_is_told() {
         for text in [
             "",
@@ -363,5 +403,9 @@ mod tests {
         assert_eq!(declared(text, Some(&kind("A"))), Some(expected));
         assert_eq!(declared(text, Some(&kind("B"))), None);
         assert_eq!(declared("struct B;", None), None);
+        // The group of a foreign kind is not the user's.
+        let foreign = text.replace("namespaced,", "namespaced, foreign,");
+        assert_eq!(declared(&foreign, None), None);
+        assert!(declared(&foreign, Some(&kind("A"))).is_some());
     }
 }

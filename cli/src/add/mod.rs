@@ -1,9 +1,11 @@
-//! The subcommands of `add`: they write the files of a kind, or of the webhooks of a kind, and add them to the operator in `src/lib.rs`.
+//! The subcommands of `add`: they write the files of a kind, of the webhooks of a kind, or of an older version of a kind, and add them to the
+//! operator's sources.
 //!
 //! They insert lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
 //! something, they print what to write.
 
 mod edit;
+mod version;
 
 use std::{
     env, fs,
@@ -20,6 +22,7 @@ use crate::{
     template::{self, Names, Template},
 };
 use edit::{Addition, Edited, Place};
+pub(crate) use version::run as run_version;
 
 /// `add kind`.
 pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
@@ -83,7 +86,6 @@ fn write(
     let library = package.library.as_ref();
     let (library, lib) =
         library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
-    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
     let names = Names {
         operator: &package.name,
         library,
@@ -96,42 +98,73 @@ fn write(
         .iter()
         .map(|(path, text)| (package.folder.join(names.fill(path)), names.fill(text)))
         .collect();
+    write_files(package, lib, &files, |text| edit::add(text, addition))
+}
+
+/// Writes sources into the library of the package, and declares their modules there.
+pub(crate) fn write_modules(
+    package: &Package,
+    lib: &Path,
+    files: &[(PathBuf, String)],
+    modules: &[&str],
+) -> Result<(), Error> {
+    write_files(package, lib, files, |text| edit::declare(text, modules))
+}
+
+/// Writes files and changes the library. An error changes nothing.
+fn write_files(
+    package: &Package,
+    lib: &Path,
+    files: &[(PathBuf, String)],
+    edit: impl Fn(&str) -> syn::Result<Edited>,
+) -> Result<(), Error> {
+    let text = fs::read_to_string(lib).map_err(Error::file(lib))?;
+    let edited = edit(&text).map_err(|source| Error::Syntax {
+        path: lib.to_owned(),
+        source,
+    })?;
+    write_new(package, files)?;
+    save(package, lib, &text, edited)
+}
+
+/// Writes files, none over another one.
+fn write_new(package: &Package, files: &[(PathBuf, String)]) -> Result<(), Error> {
     let mut places = files.iter().map(|(path, _)| path.as_path());
     if let Some(path) = places.find_map(in_use) {
         return Err(Error::FileExists(path));
     }
-    let edited = edit::add(&text, addition).map_err(|source| Error::Syntax {
-        path: lib.clone(),
-        source,
-    })?;
-
     // All folders first, so that a failure leaves no part of it.
     for folder in files.iter().filter_map(|(path, _)| path.parent()) {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
     }
-    for (path, text) in &files {
+    for (path, text) in files {
         let written =
             fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(Error::file(path))?;
         println!("wrote {}", shown(path, &package.folder));
     }
-    let written: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
+    let written: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     template::format(&written);
+    Ok(())
+}
+
+/// Writes a changed source, formatted if it was formatted, and prints what could not be added.
+fn save(package: &Package, file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
     let Edited {
         text: changed,
         missing,
     } = edited;
     if changed != text {
-        let was_formatted = is_formatted(lib);
-        fs::write(lib, changed).map_err(Error::file(lib))?;
+        let was_formatted = is_formatted(file);
+        fs::write(file, changed).map_err(Error::file(file))?;
         if was_formatted {
-            template::format(std::slice::from_ref(lib));
+            template::format(&[file.to_owned()]);
         }
-        println!("changed {}", shown(lib, &package.folder));
+        println!("changed {}", shown(file, &package.folder));
     }
     for Place { what, line } in missing {
-        let lib = shown(lib, &package.folder);
-        println!("{what} was not found in {lib}. Write there: {line}");
+        let file = shown(file, &package.folder);
+        println!("{what} was not found in {file}. Write there: {line}");
     }
     Ok(())
 }

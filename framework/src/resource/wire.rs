@@ -4,9 +4,11 @@ use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
-    ser::SerializeStruct,
+    de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
+    ser::{Error as _, SerializeStruct},
 };
+
+use serde_json::{Map, Value};
 
 use super::ObjectMeta;
 
@@ -35,6 +37,8 @@ pub struct Parts<Spec, Status> {
     pub spec: Option<Spec>,
     /// Status.
     pub status: Option<Status>,
+    /// The other fields that the kind has.
+    others: Map<String, Value>,
 }
 
 impl<Spec, Status> Parts<Spec, Status> {
@@ -45,6 +49,16 @@ impl<Spec, Status> Parts<Spec, Status> {
     /// Returns a "missing field" error if the object has no `spec`.
     pub fn required_spec<E: Error>(&mut self) -> Result<Spec, E> {
         self.spec.take().ok_or_else(|| E::missing_field("spec"))
+    }
+
+    /// A field beside `spec` and `status`; null if the object does not have it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the name of the field if its value does not fit the type.
+    pub fn other<T: DeserializeOwned, E: Error>(&mut self, name: &'static str) -> Result<T, E> {
+        let value = self.others.remove(name).unwrap_or_default();
+        serde_json::from_value(value).map_err(|error| E::custom(format_args!("{name}: {error}")))
     }
 }
 
@@ -61,7 +75,33 @@ pub fn serialize_kind<Spec: Serialize, Status: Serialize, S: Serializer>(
     spec: Option<&Spec>,
     status: Option<&Status>,
 ) -> Result<S::Ok, S::Error> {
+    serialize_kind_with(serializer, api_version, kind, metadata, spec, status, &[])
+}
+
+/// [`serialize_kind`] for a foreign kind with more fields. It leaves out those that are null.
+///
+/// # Errors
+///
+/// Returns the serializer's error.
+pub fn serialize_kind_with<Spec: Serialize, Status: Serialize, S: Serializer>(
+    serializer: S,
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: &ObjectMeta,
+    spec: Option<&Spec>,
+    status: Option<&Status>,
+    others: &[(&'static str, Result<Value, serde_json::Error>)],
+) -> Result<S::Ok, S::Error> {
+    let mut written = Vec::with_capacity(others.len());
+    for (name, value) in others {
+        match value {
+            Ok(Value::Null) => {}
+            Ok(value) => written.push((*name, value)),
+            Err(error) => return Err(S::Error::custom(format_args!("{name}: {error}"))),
+        }
+    }
     let fields = 3 + usize::from(spec.is_some()) + usize::from(status.is_some());
+    let fields = fields + written.len();
     let mut object = serializer.serialize_struct(kind, fields)?;
     object.serialize_field("apiVersion", api_version)?;
     object.serialize_field("kind", kind)?;
@@ -71,6 +111,9 @@ pub fn serialize_kind<Spec: Serialize, Status: Serialize, S: Serializer>(
     }
     if let Some(status) = status {
         object.serialize_field("status", status)?;
+    }
+    for (name, value) in written {
+        object.serialize_field(name, value)?;
     }
     object.end()
 }
@@ -94,12 +137,32 @@ where
     D: Deserializer<'de>,
 {
     const FIELDS: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
+    deserialize_kind_with(deserializer, api_version, kind, FIELDS)
+}
+
+/// [`deserialize_kind`] for a foreign kind with more fields: `fields` has the names of all.
+///
+/// # Errors
+///
+/// Returns the errors of [`deserialize_kind`].
+pub fn deserialize_kind_with<'de, Spec, Status, D>(
+    deserializer: D,
+    api_version: &'static str,
+    kind: &'static str,
+    fields: &'static [&'static str],
+) -> Result<Parts<Spec, Status>, D::Error>
+where
+    Spec: Deserialize<'de>,
+    Status: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
     let visitor = KindVisitor {
         api_version,
         kind,
+        fields,
         parts: PhantomData,
     };
-    deserializer.deserialize_struct(kind, FIELDS, visitor)
+    deserializer.deserialize_struct(kind, fields, visitor)
 }
 
 enum Field {
@@ -108,39 +171,48 @@ enum Field {
     Metadata,
     Spec,
     Status,
+    /// A field that only this kind has.
+    Own(&'static str),
     Other,
 }
 
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldVisitor;
+/// Reads the name of a field, one of these.
+struct FieldName(&'static [&'static str]);
 
-        impl Visitor<'_> for FieldVisitor {
-            type Value = Field;
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Field;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a field name")
-            }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
-                Ok(match name {
-                    "apiVersion" => Field::ApiVersion,
-                    "kind" => Field::Kind,
-                    "metadata" => Field::Metadata,
-                    "spec" => Field::Spec,
-                    "status" => Field::Status,
-                    _ => Field::Other,
-                })
-            }
-        }
+impl Visitor<'_> for FieldName {
+    type Value = Field;
 
-        deserializer.deserialize_identifier(FieldVisitor)
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            "apiVersion" => Field::ApiVersion,
+            "kind" => Field::Kind,
+            "metadata" => Field::Metadata,
+            "spec" => Field::Spec,
+            "status" => Field::Status,
+            name => match self.0.iter().find(|one| **one == name) {
+                Some(name) => Field::Own(name),
+                None => Field::Other,
+            },
+        })
     }
 }
 
 struct KindVisitor<Spec, Status> {
     api_version: &'static str,
     kind: &'static str,
+    fields: &'static [&'static str],
     parts: PhantomData<(Spec, Status)>,
 }
 
@@ -155,7 +227,8 @@ impl<'de, Spec: Deserialize<'de>, Status: Deserialize<'de>> Visitor<'de>
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut metadata, mut spec, mut status) = (None, None, None);
-        while let Some(field) = map.next_key()? {
+        let mut others = Map::new();
+        while let Some(field) = map.next_key_seed(FieldName(self.fields))? {
             match field {
                 Field::ApiVersion => map.next_value_seed(Expected {
                     field: "apiVersion",
@@ -168,6 +241,11 @@ impl<'de, Spec: Deserialize<'de>, Status: Deserialize<'de>> Visitor<'de>
                 Field::Metadata => set(&mut metadata, map.next_value()?, "metadata")?,
                 Field::Spec => set(&mut spec, map.next_value()?, "spec")?,
                 Field::Status => set(&mut status, map.next_value()?, "status")?,
+                Field::Own(name) => {
+                    if others.insert(name.into(), map.next_value()?).is_some() {
+                        return Err(A::Error::duplicate_field(name));
+                    }
+                }
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -175,6 +253,7 @@ impl<'de, Spec: Deserialize<'de>, Status: Deserialize<'de>> Visitor<'de>
             metadata: metadata.flatten().unwrap_or_default(),
             spec: spec.flatten(),
             status: status.flatten(),
+            others,
         })
     }
 }

@@ -3,7 +3,7 @@ use darling::{
     ast::{Data, Fields},
     util::{Flag, SpannedValue},
 };
-use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
+use syn::{Attribute, Generics, Ident, LitStr, Path, Type, ext::IdentExt, spanned::Spanned};
 
 use super::{
     names,
@@ -72,6 +72,16 @@ pub(super) struct Kind {
     pub(super) metadata: Type,
     pub(super) spec: Option<Spec>,
     pub(super) status: Option<Type>,
+    /// The other fields, which only a foreign kind has.
+    pub(super) others: Vec<Other>,
+}
+
+/// A field beside `metadata`, `spec` and `status`.
+pub(super) struct Other {
+    pub(super) ident: Ident,
+    pub(super) ty: Type,
+    /// Its name in JSON.
+    pub(super) name: String,
 }
 
 /// The type of `spec`, without its `Option`.
@@ -172,9 +182,10 @@ impl Args {
             errors.push(Error::custom(text).with_span(&span));
         }
         let schema = errors.handle_in(|| KindAttributes::read(&self.attrs));
-        let fields = errors.handle_in(|| fields(self.data, &self.ident));
+        let is_foreign = self.foreign.is_present();
+        let fields = errors.handle_in(|| fields(self.data, &self.ident, is_foreign));
         let errors = errors.finish();
-        let (Some(group), Some(version), Some(schema), Some((metadata, spec, status))) =
+        let (Some(group), Some(version), Some(schema), Some((metadata, spec, status, others))) =
             (group, version, schema, fields)
         else {
             errors?;
@@ -198,12 +209,13 @@ impl Args {
             deprecated: self.deprecated,
             is_converted: self.conversion.is_none(),
             served: self.served.map(|served| served.0).unwrap_or_default(),
-            is_foreign: self.foreign.is_present(),
+            is_foreign,
             namespaced: self.namespaced.is_present(),
             max_description: self.max_description.map(|max| *max),
             metadata,
             spec,
             status,
+            others,
             ident: self.ident,
         })
     }
@@ -252,9 +264,13 @@ impl Args {
     }
 }
 
-type Parts = (Type, Option<Spec>, Option<Type>);
+type Parts = (Type, Option<Spec>, Option<Type>, Vec<Other>);
 
-fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Result<Parts> {
+fn fields(
+    data: Data<darling::util::Ignored, syn::Field>,
+    ident: &Ident,
+    is_foreign: bool,
+) -> Result<Parts> {
     let Data::Struct(Fields { fields, style, .. }) = data else {
         return Err(Error::custom(
             "a kind must be a struct with the fields `metadata`, `spec` and `status`: use the enum as the type of a field in the spec",
@@ -269,6 +285,7 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
     }
     let mut errors = Error::accumulator();
     let (mut metadata, mut spec, mut status) = (None, None, None);
+    let mut others = Vec::new();
     for field in fields {
         let name = field
             .ident
@@ -309,6 +326,11 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
                 Error::custom(format!("the derive writes `{name}` from the attribute: remove the field"))
                     .with_span(&field.span()),
             ),
+            _ if is_foreign => others.extend(field.ident.map(|ident| Other {
+                name: camel_case(&ident),
+                ty: field.ty,
+                ident,
+            })),
             _ => errors.push(
                 Error::custom(format!("a kind has only the fields `metadata`, `spec` and `status`: move `{name}` into the type of `spec`"))
                     .with_span(&field.ident.as_ref().map_or_else(|| field.ty.span(), Ident::span)),
@@ -323,8 +345,21 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
     }
     errors.finish()?;
     metadata
-        .map(|metadata| (metadata, spec, status))
+        .map(|metadata| (metadata, spec, status, others))
         .ok_or_else(|| Error::custom("the metadata is missing"))
+}
+
+/// The name of a field in JSON: `data_source` is `dataSource`, and `r#type` and `type_` are `type`.
+fn camel_case(ident: &Ident) -> String {
+    let text = ident.unraw().to_string();
+    let mut words = text.split('_').filter(|word| !word.is_empty());
+    let mut name = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
 }
 
 /// The first `#[schema(..)]`.

@@ -124,12 +124,28 @@ fn serde(kind: &Kind) -> TokenStream {
             quote!(::core::option::Option::None),
         ),
     };
+    let (mut write, mut read) = (quote!(serialize_kind), quote!(deserialize_kind));
+    let (mut others_write, mut others_names, mut others_read) = (None, None, None);
+    if !kind.others.is_empty() {
+        write = quote!(serialize_kind_with);
+        read = quote!(deserialize_kind_with);
+        let idents: Vec<_> = kind.others.iter().map(|other| &other.ident).collect();
+        let names: Vec<_> = kind.others.iter().map(|other| &other.name).collect();
+        let types = kind.others.iter().map(|other| &other.ty);
+        others_write = Some(quote! {
+            &[#((#names, #private::serde_json::to_value(&self.#idents))),*],
+        });
+        others_names = Some(quote! {
+            , &["apiVersion", "kind", "metadata", "spec", "status", #(#names),*]
+        });
+        others_read = Some(quote!(#(#idents: parts.other::<#types, D::Error>(#names)?,)*));
+    }
     quote! {
         #[automatically_derived]
         impl #private::serde::Serialize for #ident {
             fn serialize<S: #private::serde::Serializer>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error> {
-                #private::serialize_kind::<#spec_ty, #status_ty, S>(
-                    serializer, #api_version, #name, &self.metadata, #spec_write, #status_write,
+                #private::#write::<#spec_ty, #status_ty, S>(
+                    serializer, #api_version, #name, &self.metadata, #spec_write, #status_write, #others_write
                 )
             }
         }
@@ -137,10 +153,11 @@ fn serde(kind: &Kind) -> TokenStream {
         impl<'de> #private::serde::Deserialize<'de> for #ident {
             fn deserialize<D: #private::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
                 #[allow(unused_mut)]
-                let mut parts = #private::deserialize_kind::<#spec_ty, #status_ty, D>(deserializer, #api_version, #name)?;
+                let mut parts = #private::#read::<#spec_ty, #status_ty, D>(deserializer, #api_version, #name #others_names)?;
                 ::core::result::Result::Ok(Self {
                     metadata: ::core::mem::take(&mut parts.metadata),
                     #status_read
+                    #others_read
                     #spec_read
                 })
             }

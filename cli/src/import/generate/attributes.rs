@@ -1,0 +1,271 @@
+//! `#[schema(..)]` for what the operator is going to define itself.
+
+use serde_json::Value;
+
+use super::{
+    definition::Version,
+    schema::{flag, text, texts},
+    types::{Field, Type},
+};
+
+/// The formats that a text may have in a definition.
+const FORMATS: &[&str] = &[
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+];
+
+const REASONS: &[&str] = &[
+    "FieldValueInvalid",
+    "FieldValueForbidden",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+];
+
+/// A text as a literal of Rust.
+pub(super) fn literal(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn list(name: &str, values: &[&str]) -> String {
+    let values: Vec<String> = values.iter().map(|value| literal(value)).collect();
+    format!("{name}({})", values.join(", "))
+}
+
+/// What a field says beside its type. `path` is the JSON path of the field, if it has one value.
+pub(super) fn of_field(field: &Field<'_>, path: Option<&str>, version: &Version) -> Vec<String> {
+    let schema = field.schema;
+    let mut all = Vec::new();
+    match &field.ty {
+        Type::Int32 | Type::Int64 | Type::Number => all.extend(numbers(schema, &field.ty)),
+        Type::Text => {
+            all.extend(counts(schema, &["minLength", "maxLength"]));
+            all.extend(pattern(schema));
+            let format = text(schema, "format");
+            if FORMATS.contains(&format) {
+                all.push(format!("format = {}", literal(format)));
+            }
+        }
+        Type::List(_) => {
+            all.extend(counts(schema, &["minItems", "maxItems"]));
+            let list_type = text(schema, "x-kubernetes-list-type");
+            if ["map", "set", "atomic"].contains(&list_type) {
+                all.push(format!("list_type = {}", literal(list_type)));
+            }
+            let keys = texts(schema, "x-kubernetes-list-map-keys");
+            if list_type == "map" && !keys.is_empty() {
+                all.push(list("list_map_keys", &keys));
+            }
+        }
+        Type::Map(_) | Type::AnyObject => {
+            all.extend(counts(schema, &["minProperties", "maxProperties"]));
+        }
+        _ => {}
+    }
+    if text(schema, "x-kubernetes-map-type") == "atomic"
+        && matches!(field.ty, Type::Map(_) | Type::AnyObject | Type::Item(_))
+    {
+        all.push("map_type = \"atomic\"".into());
+    }
+    if flag(schema, "x-kubernetes-embedded-resource") {
+        all.push("embedded_resource".into());
+    }
+    if field.nullable && !matches!(field.ty, Type::Item(_) if schema["enum"].is_array()) {
+        all.push("nullable".into());
+    }
+    // The rules of a struct stand on its type.
+    if !matches!(field.ty, Type::Item(_)) || schema["type"] == "string" {
+        all.extend(rules(schema));
+    }
+    if let Some(path) = path {
+        all.extend(of_path(field, path, version));
+    }
+    all
+}
+
+/// The parts of subresources and selectors that a field with this JSON path is.
+fn of_path(field: &Field<'_>, path: &str, version: &Version) -> Vec<String> {
+    let mut all = Vec::new();
+    if version.selectable.iter().any(|one| one == path) {
+        all.push("selectable".into());
+    }
+    let scale = &version.scale;
+    for (key, part) in [
+        ("specReplicasPath", "spec"),
+        ("statusReplicasPath", "status"),
+        ("labelSelectorPath", "selector"),
+    ] {
+        let fits = matches!(
+            (&field.ty, part),
+            (Type::Text, "selector") | (Type::Int32 | Type::Int64, "spec" | "status")
+        );
+        if text(scale, key) == path && fits {
+            all.push(format!("scale = {}", literal(part)));
+        }
+    }
+    all
+}
+
+fn numbers(schema: &Value, ty: &Type) -> Vec<String> {
+    let mut all = Vec::new();
+    let bounds = [
+        ("minimum", "exclusiveMinimum", "exclusive_minimum"),
+        ("maximum", "exclusiveMaximum", "exclusive_maximum"),
+        ("multipleOf", "", "multiple_of"),
+    ];
+    for (key, exclusive, name) in bounds {
+        let name = match key {
+            "multipleOf" => name,
+            key if !flag(schema, exclusive) => key,
+            _ => name,
+        };
+        let number = match ty {
+            Type::Int32 => whole(&schema[key])
+                .filter(|number| i32::try_from(*number).is_ok())
+                .map(|number| number.to_string()),
+            Type::Int64 => whole(&schema[key]).map(integer),
+            _ => schema[key].as_f64().map(|number| format!("{number:?}")),
+        };
+        all.extend(number.map(|number| format!("{name} = {number}")));
+    }
+    all
+}
+
+/// The number as a literal of Rust, which has 32 bits unless it says more.
+fn integer(number: i64) -> String {
+    match i32::try_from(number) {
+        Ok(number) => number.to_string(),
+        Err(_) => format!("{number}_i64"),
+    }
+}
+
+/// The value as `serde_json::json!` takes it.
+pub(super) fn json(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.as_i64().map_or_else(|| number.to_string(), integer),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(json).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let field =
+                |(name, value): (&String, &Value)| format!("{}: {}", literal(name), json(value));
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::String(text) => literal(text),
+        other => other.to_string(),
+    }
+}
+
+/// The number, if it is a whole one: `5` and `5.0`.
+fn whole(value: &Value) -> Option<i64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the fraction and the size were looked at"
+    )]
+    let of_float = |number: f64| {
+        (number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0).then_some(number as i64)
+    };
+    value.as_i64().or_else(|| value.as_f64().and_then(of_float))
+}
+
+fn counts(schema: &Value, keys: &[&str]) -> Vec<String> {
+    let count = |key: &&str| {
+        let count = u32::try_from(whole(&schema[*key])?).ok()?;
+        let name = key.replacen("Length", "_length", 1);
+        let name = name.replacen("Items", "_items", 1);
+        let name = name.replacen("Properties", "_properties", 1);
+        Some(format!("{name} = {count}"))
+    };
+    keys.iter().filter_map(count).collect()
+}
+
+fn pattern(schema: &Value) -> Option<String> {
+    let pattern = schema["pattern"].as_str()?;
+    Some(format!("pattern = {}", literal(pattern)))
+}
+
+/// The CEL rules.
+pub(super) fn rules(schema: &Value) -> Vec<String> {
+    let rules = schema["x-kubernetes-validations"].as_array();
+    let rules = rules.into_iter().flatten().filter_map(|one| {
+        let rule = text(one, "rule").trim();
+        if rule.is_empty() {
+            return None;
+        }
+        let message = text(one, "message");
+        let message = match message.trim().is_empty() {
+            true => format!("failed rule: {rule}"),
+            false => message.to_owned(),
+        };
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut parts = vec![literal(rule), literal(&message)];
+        let reason = text(one, "reason");
+        if REASONS.contains(&reason) {
+            parts.push(format!("reason = {}", literal(reason)));
+        }
+        for (key, name) in [
+            ("fieldPath", "field_path"),
+            ("messageExpression", "message_expression"),
+        ] {
+            let value = text(one, key).trim();
+            if !value.is_empty() {
+                parts.push(format!("{name} = {}", literal(value)));
+            }
+        }
+        if flag(one, "optionalOldSelf") {
+            parts.push("optional_old_self".into());
+        }
+        Some(format!("rule({})", parts.join(", ")))
+    });
+    rules.collect()
+}
+
+/// The columns of `kubectl get`. The derive adds the age.
+pub(super) fn columns(version: &Version) -> Vec<String> {
+    let columns = version.columns.iter().filter_map(|column| {
+        let path = text(column, "jsonPath");
+        if path == ".metadata.creationTimestamp" || path.is_empty() {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for (name, key) in [
+            ("name", "name"),
+            ("json_path", "jsonPath"),
+            ("type", "type"),
+        ] {
+            parts.push(format!("{name} = {}", literal(text(column, key))));
+        }
+        for key in ["format", "description"] {
+            let value = text(column, key);
+            if !value.is_empty() {
+                parts.push(format!("{key} = {}", literal(value)));
+            }
+        }
+        if let Some(priority) = column["priority"].as_i64().filter(|one| *one != 0) {
+            parts.push(format!("priority = {priority}"));
+        }
+        Some(format!("column({})", parts.join(", ")))
+    });
+    columns.collect()
+}

@@ -1,0 +1,178 @@
+//! The subcommand `import`: writes Rust types for kinds that others define.
+//!
+//! | file or folder | holds |
+//! | --- | --- |
+//! | `documents.rs` | the documents of a file |
+//! | `cluster.rs` | the definition of a kind on a cluster |
+//! | `generate/` | from a definition to a source |
+
+mod cluster;
+mod documents;
+mod generate;
+
+use std::{
+    env, fs,
+    io::{self, Read, Write},
+    path::Path,
+};
+
+pub(crate) use documents::Unreadable;
+pub(crate) use generate::Problem;
+use generate::{Definition, Options, Source};
+use serde_json::Value;
+
+use crate::{
+    add,
+    arguments::ImportOptions,
+    error::Error,
+    package::{self, Package},
+    template,
+};
+
+pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
+    let objects = objects(&options.from)?;
+    let mut definitions = chosen(&objects, options)?;
+    for definition in &mut definitions {
+        match &options.version {
+            Some(version) => definition.only(version)?,
+            // An operator has one definition of a kind, and its controllers see the stored version.
+            None if options.own => {
+                definition.versions.retain(|version| version.is_stored);
+            }
+            None => {}
+        }
+        if definition.versions.is_empty() {
+            return Err(Error::Import(format!(
+                "no served version of {} is the stored one: choose one with --version",
+                definition.name
+            )));
+        }
+    }
+    let wanted = Options {
+        is_own: options.own,
+    };
+    let sources: Vec<Source> = definitions
+        .iter()
+        .map(|definition| generate::source(definition, wanted))
+        .collect();
+    if options.print {
+        for source in &sources {
+            let text = formatted(&source.text);
+            // If nobody reads on, that is no failure.
+            let _ = io::stdout().write_all(text.as_bytes());
+        }
+    } else {
+        let package = package::find(&env::current_dir()?, options.package.as_deref())?;
+        write(&package, &sources)?;
+    }
+    for note in sources.iter().flat_map(|source| &source.notes) {
+        eprintln!("{note}");
+    }
+    Ok(())
+}
+
+/// The objects of the file, of the standard input, or of the cluster.
+fn objects(from: &str) -> Result<Vec<Value>, Error> {
+    let text = if from == "-" {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text)?;
+        text
+    } else if Path::new(from).exists() {
+        fs::read_to_string(from).map_err(Error::file(from))?
+    } else if let Some((name, context)) = from.split_once('@') {
+        return cluster::definitions(name, context);
+    } else {
+        return Err(Error::Import(format!(
+            "there is no file {from}: name a file with definitions, or a kind and a context of the kubeconfig as `certificates.cert-manager.io@CONTEXT`; nothing after the `@` is the current context"
+        )));
+    };
+    documents::read(&text).map_err(|source| Error::Unreadable {
+        path: from.into(),
+        source,
+    })
+}
+
+/// The definitions of the kinds that the user asks for.
+fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>, Error> {
+    let from = &options.from;
+    let mut found = generate::definitions(objects)?;
+    if found.is_empty() {
+        let kinds = objects.iter().map(|object| object["kind"].as_str());
+        let mut kinds: Vec<&str> = kinds.map(|kind| kind.unwrap_or("no kind")).collect();
+        kinds.dedup();
+        let has = match kinds.is_empty() {
+            true => "nothing".to_owned(),
+            false => kinds.join(", "),
+        };
+        return Err(Error::Import(format!(
+            "{from} has no CustomResourceDefinition: it has {has}"
+        )));
+    }
+    if !options.kinds.is_empty() {
+        let all: Vec<String> = found.iter().map(|one| one.kind.clone()).collect();
+        let is_unknown = |kind: &&String| !all.contains(kind);
+        if let Some(kind) = options.kinds.iter().find(is_unknown) {
+            let all = all.join(", ");
+            return Err(Error::Import(format!(
+                "{from} does not define the kind {kind}: it has {all}"
+            )));
+        }
+        found.retain(|one| options.kinds.contains(&one.kind));
+    }
+    for (at, one) in found.iter().enumerate() {
+        if let Some(other) = found[..at].iter().find(|other| other.kind == one.kind) {
+            return Err(Error::Import(format!(
+                "{} and {} define the kind {}, and both would have the same module: import them from two files, into two packages, or print one with --print",
+                other.name, one.name, one.kind
+            )));
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a file for each source beside the library, and declares its module there.
+fn write(package: &Package, sources: &[Source]) -> Result<(), Error> {
+    let library = package.library.as_ref();
+    let (_, lib) = library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
+    let folder = lib.parent().unwrap_or(&package.folder);
+    let files: Vec<_> = sources
+        .iter()
+        .map(|source| (folder.join(format!("{}.rs", source.module)), source))
+        .collect();
+    let modules: Vec<&str> = sources.iter().map(|one| one.module.as_str()).collect();
+    let texts: Vec<_> = files
+        .iter()
+        .map(|(path, source)| (path.clone(), source.text.clone()))
+        .collect();
+    add::write_modules(package, lib, &texts, &modules)?;
+    let needed: Vec<&str> = ["serde", "serde_json"]
+        .into_iter()
+        .filter(|needed| sources.iter().any(|one| uses(&one.text, needed)))
+        .filter(|needed| !package.has_dependency(needed))
+        .collect();
+    for needed in needed {
+        let features = match needed {
+            "serde" => " --features derive",
+            _ => "",
+        };
+        println!("The types need {needed}: cargo add {needed}{features}");
+    }
+    Ok(())
+}
+
+fn uses(text: &str, name: &str) -> bool {
+    text.contains(&format!("use {name}::"))
+}
+
+/// The text as rustfmt writes it; unchanged without rustfmt.
+fn formatted(text: &str) -> String {
+    let Ok(folder) = tempfile::tempdir() else {
+        return text.to_owned();
+    };
+    let file = folder.path().join("source.rs");
+    if fs::write(&file, text).is_err() {
+        return text.to_owned();
+    }
+    template::format(std::slice::from_ref(&file));
+    fs::read_to_string(&file).unwrap_or_else(|_| text.to_owned())
+}

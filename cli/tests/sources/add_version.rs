@@ -1,0 +1,87 @@
+use std::fs;
+
+use pilothouse::testing;
+
+use super::{cargo_pilothouse, is_kept, kept, kept::shelf, package, stderr, stdout};
+
+fn before() -> String {
+    fs::read_to_string(kept("before.txt")).unwrap()
+}
+
+fn shelves() -> tempfile::TempDir {
+    package(&[
+        ("src/lib.rs", "mod shelf;\n\npub use shelf::Shelf;\n"),
+        ("src/shelf.rs", &before()),
+    ])
+}
+
+#[test]
+fn todays_types_become_an_older_version() {
+    let package = shelves();
+    let read = |path: &str| fs::read_to_string(package.path().join(path)).unwrap();
+    let said = stdout(&cargo_pilothouse(package.path(), "add version Shelf v2"));
+    let begin = "wrote src/shelf/v1.rs\nwrote tests/shelf_versions.rs\nchanged src/shelf.rs\n\nShelf is v2 now, and the API server stores it in this version. It serves v1, too.\nNext:\n";
+    assert!(said.starts_with(begin), "{said}");
+    is_kept(&read("src/shelf.rs"), "shelf.rs");
+    is_kept(&read("src/shelf/v1.rs"), "shelf/v1.rs");
+    assert!(read("tests/shelf_versions.rs").contains("use shelves::Shelf;"));
+
+    // A second time, and a version that is there, change nothing.
+    let kept = [read("src/shelf.rs"), read("src/shelf/v1.rs")];
+    for version in ["v2", "v1"] {
+        let said = stderr(&cargo_pilothouse(
+            package.path(),
+            &format!("add version Shelf {version}"),
+        ));
+        assert!(
+            said.contains(&format!("Shelf has the version {version} already")),
+            "{said}"
+        );
+    }
+    assert_eq!([read("src/shelf.rs"), read("src/shelf/v1.rs")], kept);
+
+    // A third version serves both others, and the test stays.
+    fs::write(package.path().join("tests/shelf_versions.rs"), "// mine\n").unwrap();
+    let said = stdout(&cargo_pilothouse(package.path(), "add version Shelf v3"));
+    assert!(
+        said.contains("tests/shelf_versions.rs exists and stays as it is"),
+        "{said}"
+    );
+    assert!(read("src/shelf.rs").contains("served(v1::Shelf, v2::Shelf)"));
+    assert!(read("src/shelf.rs").contains("version = \"v3\""));
+    assert!(!read("src/shelf/v2.rs").contains("served("));
+    assert_eq!(read("tests/shelf_versions.rs"), "// mine\n");
+}
+
+#[test]
+fn nothing_is_written_over_a_file_or_for_a_kind_that_is_not_there() {
+    let package = shelves();
+    let folder = package.path();
+    fs::create_dir_all(folder.join("src/shelf")).unwrap();
+    fs::write(folder.join("src/shelf/v1.rs"), "// mine\n").unwrap();
+    for (line, expected) in [
+        (
+            "add version Shelf v2",
+            "v1.rs exists already, and stays as it is",
+        ),
+        ("add version Chair v2", "there is no kind `Chair`"),
+        ("add version Shelf 2", "`2` is not a version of a kind"),
+    ] {
+        let said = stderr(&cargo_pilothouse(folder, line));
+        assert!(said.contains(expected), "{line}: {said}");
+    }
+    assert_eq!(
+        fs::read_to_string(folder.join("src/shelf.rs")).unwrap(),
+        before()
+    );
+    assert_eq!(
+        fs::read_to_string(folder.join("src/shelf/v1.rs")).unwrap(),
+        "// mine\n"
+    );
+    assert!(!folder.join("tests").exists());
+}
+
+#[test]
+fn the_written_conversions_lose_nothing() {
+    testing::round_trips::<shelf::Shelf>().check().unwrap();
+}

@@ -1,0 +1,170 @@
+use std::fs;
+
+use pilothouse::prelude::*;
+use serde_json::json;
+
+use super::{cargo_pilothouse, is_kept, kept, kept::bookcase, package, stderr, stdout};
+
+fn import(more: &str) -> String {
+    format!("import {} {more}", kept("bookcases.yaml").display())
+}
+
+#[test]
+fn the_types_of_a_definition_are_written_once() {
+    let package = package(&[
+        ("src/lib.rs", "//! Mine.\n\nmod own;\n"),
+        ("src/own.rs", "//! Own.\n"),
+    ]);
+    let folder = package.path();
+    let said = stdout(&cargo_pilothouse(folder, &import("")));
+    let expected = "wrote src/bookcase.rs\nchanged src/lib.rs\nThe types need serde: cargo add serde --features derive\nThe types need serde_json: cargo add serde_json\n";
+    assert_eq!(said, expected);
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    assert_eq!(
+        read("src/lib.rs"),
+        "//! Mine.\n\npub mod bookcase;\nmod own;\n"
+    );
+    is_kept(&read("src/bookcase.rs"), "bookcase.rs");
+    assert_eq!(
+        stdout(&cargo_pilothouse(folder, &import("--print"))),
+        read("src/bookcase.rs")
+    );
+
+    // The user's changes stay.
+    fs::write(folder.join("src/bookcase.rs"), "// mine\n").unwrap();
+    let said = stderr(&cargo_pilothouse(folder, &import("")));
+    assert!(
+        said.contains("bookcase.rs exists already, and stays as it is"),
+        "{said}"
+    );
+    assert_eq!(read("src/bookcase.rs"), "// mine\n");
+}
+
+#[test]
+fn the_operators_own_kind_has_the_schema_of_the_definition() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = stdout(&cargo_pilothouse(folder.path(), &import("--own --print")));
+    for part in [
+        "short_names(\"bc\")",
+        "#[schema(column(name = \"Room\", json_path = \".spec.room\", type = \"string\"))]",
+        "#[schema(rule(\"self.boards.size() > 0\", \"a bookcase has a board\"))]",
+        "#[schema(min_length = 1, selectable)]",
+        "#[schema(minimum = 0, maximum = 9, scale = \"spec\")]",
+        "#[schemars(extend(\"default\" = 1))]",
+        "#[schema(max_items = 20, list_type = \"map\", list_map_keys(\"name\"))]",
+        "#[schema(exclusive_minimum = 0.0)]",
+        "#[derive(Schema, Clone, Debug",
+    ] {
+        assert!(own.contains(part), "{part}: {own}");
+    }
+    assert!(!own.contains("foreign"), "{own}");
+}
+
+#[test]
+fn objects_are_read_and_written_as_they_are() {
+    let object = json!({
+        "apiVersion": "library.example.com/v1", "kind": "Bookcase", "metadata": {"name": "a"},
+        "spec": {
+            "room": "hall", "type": "2by4", "clusterIPs": [], "x-owner": "ann", "X_owner": "bob", "load": "5Ki", "port": 80,
+            "since": "2026-01-01T00:00:00Z", "share": 0.5, "labels": {}, "light": {}, "anything": [1],
+            "template": {"kind": "Pod"}, "mixed": {"a": "b", "c": "d"},
+            "boards": [{"name": "top", "type": "open", "more": 7, "option": {"name": "x"}, "option_": {"size": 1}}],
+        },
+        "status": {"copies": 2},
+    });
+    let bookcase: bookcase::Bookcase = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(bookcase.spec.type_, Some(bookcase::BookcaseType::V2by4));
+    assert_eq!(bookcase.spec.boards[0].others["more"], 7);
+    assert_eq!(serde_json::to_value(&bookcase).unwrap(), object);
+    assert!(bookcase::Bookcase::definition().is_none());
+    assert_eq!(bookcase.name(), "a");
+}
+
+#[test]
+fn input_that_cannot_be_imported_gets_an_error_that_says_what_to_do() {
+    let package = package(&[
+        ("src/lib.rs", ""),
+        ("empty.yaml", ""),
+        ("pod.yaml", "kind: Pod\n"),
+        ("broken.yaml", "a: 1\nb: [\n"),
+        (
+            "none.yaml",
+            "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x.a.dev}\nspec: {group: a.dev}\n",
+        ),
+    ]);
+    let bookcases = kept("bookcases.yaml");
+    for (line, expected) in [
+        (
+            "import missing.yaml",
+            "there is no file missing.yaml: name a file with definitions",
+        ),
+        (
+            "import empty.yaml",
+            "empty.yaml has no CustomResourceDefinition: it has nothing",
+        ),
+        (
+            "import pod.yaml",
+            "pod.yaml has no CustomResourceDefinition: it has Pod",
+        ),
+        ("import broken.yaml", "broken.yaml: line "),
+        ("import none.yaml", "x.a.dev: spec.names.kind: is missing"),
+        (
+            "import BOOKCASES --kind Chair",
+            "does not define the kind Chair: it has Bookcase",
+        ),
+        (
+            "import BOOKCASES --version v2",
+            "bookcases.library.example.com: spec.versions: `v2` is not served: choose one of v1",
+        ),
+    ] {
+        let line = line.replace("BOOKCASES", bookcases.to_str().unwrap());
+        let said = stderr(&cargo_pilothouse(package.path(), &line));
+        assert!(said.contains(expected), "{line}: {said}");
+    }
+    assert_eq!(
+        fs::read_to_string(package.path().join("src/lib.rs")).unwrap(),
+        ""
+    );
+}
+
+/// A program in place of kubectl prints the definition, and notes how it was called.
+#[cfg(unix)]
+#[test]
+fn a_kind_of_a_cluster_is_asked_for_with_kubectl() {
+    use std::{env, os::unix::fs::PermissionsExt, process::Command};
+
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list.json");
+    let definition = json!({"items": [
+        {"kind": "CustomResourceDefinition", "spec": {"names": {"kind": "Chair"}}},
+        {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "desks.a.dev"},
+            "spec": {
+                "group": "a.dev", "scope": "Cluster", "names": {"kind": "Desk", "plural": "desks", "shortNames": ["dk"]},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            },
+        },
+    ]});
+    fs::write(&list, definition.to_string()).unwrap();
+    let kubectl = folder.path().join("kubectl");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> {0}/calls\ncat {0}/list.json\n",
+        folder.path().display()
+    );
+    fs::write(&kubectl, script).unwrap();
+    fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = env::var("PATH").unwrap_or_default();
+    for name in ["dk@", "Desk@stage"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+        command.args(["pilothouse", "import", name, "--print"]);
+        command.env("PATH", format!("{}:{path}", folder.path().display()));
+        let said = stdout(&command.current_dir(folder.path()).output().unwrap());
+        assert!(
+            said.contains("pub struct Desk {\n    pub metadata: ObjectMeta,\n}"),
+            "{said}"
+        );
+    }
+    let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
+    let call = "get customresourcedefinitions -o json";
+    assert_eq!(calls, format!("{call}\n{call} --context stage\n"));
+}
