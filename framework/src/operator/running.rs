@@ -220,16 +220,31 @@ impl Running {
             options.caches = ReadCaches::of(&options.webhooks, &running.informers, &scope);
             let read = options.webhooks.iter().flat_map(|one| one.reads.kinds());
             kinds.extend(read.cloned());
-            let started = RunningWebhooks::start(
-                options,
-                &client,
-                &operator.metrics,
-                &running.ready,
-                &running.shutdown_cause,
-                running.stopping.clone(),
-                all.child_token(),
-            );
-            running.webhooks = Some(started.await?);
+            let stop = all.child_token();
+            #[cfg(feature = "dev")]
+            let sandbox = operator.called_in.take();
+            #[cfg(not(feature = "dev"))]
+            let sandbox = None::<std::convert::Infallible>;
+            running.webhooks = Some(match sandbox {
+                #[cfg(feature = "dev")]
+                Some(sandbox) => {
+                    let (metrics, ready) = (&operator.metrics, &running.ready);
+                    RunningWebhooks::start_in(&sandbox, options, &client, metrics, ready, stop)
+                        .await
+                }
+                _ => {
+                    let started = RunningWebhooks::start(
+                        options,
+                        &client,
+                        &operator.metrics,
+                        &running.ready,
+                        &running.shutdown_cause,
+                        running.stopping.clone(),
+                        stop,
+                    );
+                    started.await?
+                }
+            });
         }
         let setup = Setup {
             client: fenced.clone(),
@@ -448,9 +463,10 @@ impl Running {
         self.http
     }
 
-    /// The address of the webhooks, if there are any.
+    /// The address of the webhooks. `None` if there are none, or if the `Cluster` of a test calls them in this
+    /// process.
     pub fn webhook_address(&self) -> Option<SocketAddr> {
-        self.webhooks.as_ref().map(|webhooks| webhooks.address)
+        self.webhooks.as_ref()?.address
     }
 
     /// The current state, for people. It is the content of the page of [`Operator::debug_page`].
