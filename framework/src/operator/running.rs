@@ -220,31 +220,16 @@ impl Running {
             options.caches = ReadCaches::of(&options.webhooks, &running.informers, &scope);
             let read = options.webhooks.iter().flat_map(|one| one.reads.kinds());
             kinds.extend(read.cloned());
-            let stop = all.child_token();
-            #[cfg(feature = "dev")]
-            let sandbox = operator.called_in.take();
-            #[cfg(not(feature = "dev"))]
-            let sandbox = None::<std::convert::Infallible>;
-            running.webhooks = Some(match sandbox {
-                #[cfg(feature = "dev")]
-                Some(sandbox) => {
-                    let (metrics, ready) = (&operator.metrics, &running.ready);
-                    RunningWebhooks::start_in(&sandbox, options, &client, metrics, ready, stop)
-                        .await
-                }
-                _ => {
-                    let started = RunningWebhooks::start(
-                        options,
-                        &client,
-                        &operator.metrics,
-                        &running.ready,
-                        &running.shutdown_cause,
-                        running.stopping.clone(),
-                        stop,
-                    );
-                    started.await?
-                }
-            });
+            let started = RunningWebhooks::start(
+                options,
+                &client,
+                &operator.metrics,
+                &running.ready,
+                &running.shutdown_cause,
+                running.stopping.clone(),
+                all.child_token(),
+            );
+            running.webhooks = Some(started.await?);
         }
         let setup = Setup {
             client: fenced.clone(),

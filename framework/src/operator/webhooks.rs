@@ -260,6 +260,8 @@ impl Operator {
             url: serving.url.clone(),
             check_period: serving.check_period,
             caches: ReadCaches::default(),
+            #[cfg(feature = "dev")]
+            called_in: self.called_in.clone(),
         })
     }
 }
@@ -290,6 +292,10 @@ impl RunningWebhooks {
         stopping: CancellationToken,
         stop: CancellationToken,
     ) -> Result<Self, OperatorError> {
+        #[cfg(feature = "dev")]
+        if let Some(sandbox) = options.called_in.clone() {
+            return Ok(Self::start_in(&sandbox, options, client, metrics, ready, stop).await);
+        }
         let (address, access) = (options.address, options.access());
         let longest_call = options.longest_call();
         // A URL with the port 0 leads to this process only.
@@ -321,7 +327,7 @@ impl RunningWebhooks {
 
     /// Lets the API server of this process call the webhooks until `stop`. It returns when they are configured.
     #[cfg(feature = "dev")]
-    pub(super) async fn start_in(
+    async fn start_in(
         sandbox: &pilothouse_sandbox::Sandbox,
         options: WebhookOptions,
         client: &Client,

@@ -28,7 +28,7 @@ const RETRIES: Growth =
     Growth::doubling(Duration::from_secs(1), Duration::from_secs(60)).jitter(0.2);
 
 /// What the webhooks of an operator need to be served.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct WebhookOptions {
     pub(crate) operator: String,
     /// The namespace of the operator's pods.
@@ -47,6 +47,9 @@ pub(crate) struct WebhookOptions {
     pub(crate) check_period: Duration,
     /// What the webhooks read.
     pub(crate) caches: ReadCaches,
+    /// The API server of this process that calls the webhooks without an address.
+    #[cfg(feature = "dev")]
+    pub(crate) called_in: Option<pilothouse_sandbox::Sandbox>,
 }
 
 impl WebhookOptions {

@@ -274,6 +274,8 @@ fn a_conversion_that_runs_at_a_stop_gets_time() {
         url: None,
         check_period: Duration::ZERO,
         caches: Default::default(),
+        #[cfg(feature = "dev")]
+        called_in: None,
     };
     assert_eq!(options.longest_call(), Duration::from_secs(10));
 }
