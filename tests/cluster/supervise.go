@@ -37,7 +37,7 @@ const watchedControllers = "garbage-collector-controller,namespace-controller,se
 // auditPolicy logs each request without its bodies.
 const auditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
 
-func supervise(folder, controllers, gates, admission string, audit bool) (err error) {
+func supervise(folder, controllers, gates, admission, services string, audit bool) (err error) {
 	ended := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -94,7 +94,7 @@ func supervise(folder, controllers, gates, admission string, audit bool) (err er
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + in("service-accounts.key"),
 		"--service-account-signing-key-file=" + in("service-accounts.key"),
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=" + services,
 		"--allow-privileged=true",
 		"--feature-gates=" + gates,
 		"--enable-admission-plugins=" + admission,

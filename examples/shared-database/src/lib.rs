@@ -1,5 +1,15 @@
 //! One database that many namespaces use. Each of them gets a Service with the database's name and a Secret with the credentials.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `lib.rs` | the kind in its stored version `v1`, and its reconciler |
+//! | `v1beta1.rs` | the older version, and the conversions |
+//! | `admission.rs` | what the API server asks before it stores an object: a default, and a rule across objects |
 
+mod admission;
+pub mod v1beta1;
+
+pub use admission::{PRIVATE, PrivateNamespaces, UsualPort};
 use pilothouse::{
     controller::Child,
     k8s::{
@@ -13,7 +23,12 @@ use pilothouse::{
 // ANCHOR: kind
 /// A database, and the namespaces that use it.
 #[derive(Resource, Clone, Debug)]
-#[resource(group = "demo.pilothouse.dev", version = "v1", cluster)]
+#[resource(
+    group = "demo.pilothouse.dev",
+    version = "v1",
+    cluster,
+    served(v1beta1::SharedDatabase)
+)]
 pub struct SharedDatabase {
     pub metadata: ObjectMeta,
     pub spec: SharedDatabaseSpec,
@@ -25,12 +40,15 @@ pub struct SharedDatabase {
 #[serde(rename_all = "camelCase")]
 pub struct SharedDatabaseSpec {
     /// The DNS name of the server.
-    #[schema(min_length = 1, max_length = 253, column = "Host")]
+    #[schema(pattern = "^[a-z0-9.-]{1,253}$", column = "Host")]
     pub host: String,
-    /// The port of the server.
-    #[serde(default = "postgres")]
-    #[schema(minimum = 1, maximum = 65535)]
-    pub port: i32,
+    /// What the server runs.
+    #[serde(default)]
+    pub engine: Engine,
+    /// The port of the server. Without it, it is the usual one of the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 65535, column = "Port")]
+    pub port: Option<i32>,
     /// The Secret with the keys `user` and `password`.
     pub credentials: SecretReference,
     /// The namespaces that use the database.
@@ -39,13 +57,21 @@ pub struct SharedDatabaseSpec {
     pub namespaces: Vec<String>,
 }
 
+/// What a server runs.
+#[derive(Schema, Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Engine {
+    #[default]
+    PostgreSQL,
+    MySQL,
+}
+
 /// A Secret of a namespace.
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretReference {
-    #[schema(min_length = 1)]
+    #[schema(pattern = "^[a-z0-9-]{1,63}$")]
     pub namespace: String,
-    #[schema(min_length = 1)]
+    #[schema(pattern = "^[a-z0-9.-]{1,253}$")]
     pub name: String,
 }
 
@@ -63,10 +89,17 @@ pub struct SharedDatabaseStatus {
     pub conditions: Vec<Condition>,
 }
 
-fn postgres() -> i32 {
-    5432
-}
 // ANCHOR_END: kind
+
+impl SharedDatabase {
+    fn port(&self) -> i32 {
+        let usual = match self.spec.engine {
+            Engine::PostgreSQL => 5432,
+            Engine::MySQL => 3306,
+        };
+        self.spec.port.unwrap_or(usual)
+    }
+}
 
 struct SharedDatabaseReconciler;
 
@@ -140,7 +173,7 @@ fn namespaces(database: &SharedDatabase) -> Vec<ObjectKey> {
 fn service(database: &SharedDatabase, namespace: &str) -> Service {
     let port = ServicePort {
         name: Some("database".into()),
-        port: database.spec.port,
+        port: database.port(),
         ..Default::default()
     };
     Service {
@@ -169,7 +202,7 @@ fn connection(database: &SharedDatabase, namespace: &str, credentials: &Secret) 
     let text = |text: &str| ByteString(text.as_bytes().to_vec());
     let data = [
         ("host", text(database.name())),
-        ("port", text(&database.spec.port.to_string())),
+        ("port", text(&database.port().to_string())),
         ("user", value("user")?),
         ("password", value("password")?),
     ];
@@ -189,5 +222,8 @@ fn within<K: Object + Default>(database: &SharedDatabase, namespace: &str) -> K 
 
 /// The operator, for `main` and for the tests.
 pub fn operator() -> Operator {
-    Operator::new("shared-database").controller(SharedDatabaseReconciler)
+    Operator::new("shared-database")
+        .controller(SharedDatabaseReconciler)
+        .mutates(UsualPort)
+        .validates(PrivateNamespaces)
 }

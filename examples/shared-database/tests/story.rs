@@ -11,7 +11,7 @@ use pilothouse::{
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
-use shared_database::{SecretReference, SharedDatabase, SharedDatabaseSpec};
+use shared_database::{Engine, SecretReference, SharedDatabase, SharedDatabaseSpec};
 
 fn database(namespaces: &[&str]) -> SharedDatabase {
     SharedDatabase {
@@ -21,7 +21,8 @@ fn database(namespaces: &[&str]) -> SharedDatabase {
         },
         spec: SharedDatabaseSpec {
             host: "orders.example.com".into(),
-            port: 5432,
+            engine: Engine::PostgreSQL,
+            port: None,
             credentials: SecretReference {
                 namespace: "default".into(),
                 name: "credentials".into(),

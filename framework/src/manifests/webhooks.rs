@@ -196,6 +196,8 @@ mod tests {
             url: None,
             check_period: Default::default(),
             caches: ReadCaches::default(),
+            #[cfg(feature = "dev")]
+            called_in: None,
         };
         Manifests::new(installation, &program, vec![definition], roles).with_webhooks(&options)
     }

@@ -65,6 +65,9 @@ pub struct Operator {
     pub(super) webhook_serving: WebhookServing,
     /// Where an API server in the same process converts objects. `None`: the operator serves the conversions.
     pub(super) conversion_target: Option<Target>,
+    /// The API server of this process that calls the webhooks.
+    #[cfg(feature = "dev")]
+    pub(super) called_in: Option<pilothouse_sandbox::Sandbox>,
     /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
@@ -104,6 +107,8 @@ impl Operator {
             webhooks: Vec::new(),
             webhook_serving: WebhookServing::default(),
             conversion_target: None,
+            #[cfg(feature = "dev")]
+            called_in: None,
             elects: None,
             election: None,
             access: DeclaredAccess::default(),

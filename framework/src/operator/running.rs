@@ -448,9 +448,10 @@ impl Running {
         self.http
     }
 
-    /// The address of the webhooks, if there are any.
+    /// The address of the webhooks. `None` if there are none, or if the `Cluster` of a test calls them in this
+    /// process.
     pub fn webhook_address(&self) -> Option<SocketAddr> {
-        self.webhooks.as_ref().map(|webhooks| webhooks.address)
+        self.webhooks.as_ref()?.address
     }
 
     /// The current state, for people. It is the content of the page of [`Operator::debug_page`].

@@ -5,6 +5,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Operator, OperatorError, shutdown_cause::ShutdownCause};
+#[cfg(feature = "dev")]
+use crate::webhook::InProcess;
 use crate::{
     client::Client,
     controller::RuntimeKind,
@@ -219,6 +221,13 @@ impl Operator {
         }
     }
 
+    /// Lets an API server in this process convert the objects and call the webhooks.
+    #[cfg(feature = "dev")]
+    pub(crate) fn called_in(mut self, sandbox: &pilothouse_sandbox::Sandbox) -> Self {
+        self.called_in = Some(sandbox.clone());
+        self.converts_in(sandbox)
+    }
+
     /// Lets an API server in this process convert the objects.
     #[cfg(feature = "dev")]
     pub(crate) fn converts_in(mut self, sandbox: &pilothouse_sandbox::Sandbox) -> Self {
@@ -251,13 +260,16 @@ impl Operator {
             url: serving.url.clone(),
             check_period: serving.check_period,
             caches: ReadCaches::default(),
+            #[cfg(feature = "dev")]
+            called_in: self.called_in.clone(),
         })
     }
 }
 
 /// The webhooks of a running operator.
 pub(super) struct RunningWebhooks {
-    pub(super) address: SocketAddr,
+    /// `None` if an API server in this process calls them.
+    pub(super) address: Option<SocketAddr>,
     pub(super) access: Access,
     /// Whether an API server may still choose this process after its stop has begun, because a Service or another proxy leads
     /// to it.
@@ -280,6 +292,10 @@ impl RunningWebhooks {
         stopping: CancellationToken,
         stop: CancellationToken,
     ) -> Result<Self, OperatorError> {
+        #[cfg(feature = "dev")]
+        if let Some(sandbox) = options.called_in.clone() {
+            return Ok(Self::start_in(&sandbox, options, client, metrics, ready, stop).await);
+        }
         let (address, access) = (options.address, options.access());
         let longest_call = options.longest_call();
         // A URL with the port 0 leads to this process only.
@@ -300,13 +316,44 @@ impl RunningWebhooks {
         tasks.close();
         tracing::info!("webhooks on https://{address}");
         Ok(Self {
-            address,
+            address: Some(address),
             access,
             drains,
             longest_call,
             stop,
             tasks,
         })
+    }
+
+    /// Lets the API server of this process call the webhooks until `stop`. It returns when they are configured.
+    #[cfg(feature = "dev")]
+    async fn start_in(
+        sandbox: &pilothouse_sandbox::Sandbox,
+        options: WebhookOptions,
+        client: &Client,
+        metrics: &Metrics,
+        ready: &Checks,
+        stop: CancellationToken,
+    ) -> Self {
+        let (access, longest_call) = (options.access(), options.longest_call());
+        let webhooks = InProcess::new(sandbox, options, client, metrics);
+        let health = webhooks.health();
+        ready.add(WEBHOOKS_CHECK, move || health.check());
+        let called = webhooks.prepare().await;
+        let (tasks, stopped) = (TaskTracker::new(), stop.clone());
+        tasks.spawn(async move {
+            stopped.cancelled().await;
+            drop(called);
+        });
+        tasks.close();
+        Self {
+            address: None,
+            access,
+            drains: false,
+            longest_call,
+            stop,
+            tasks,
+        }
     }
 
     /// Ends the webhooks of an operator whose stop began at `begun`. They go on answering until no API server chooses this process any
@@ -349,7 +396,7 @@ mod tests {
         });
         tasks.close();
         let webhooks = RunningWebhooks {
-            address: ([127, 0, 0, 1], 1).into(),
+            address: None,
             access: Access::none(),
             drains,
             longest_call,

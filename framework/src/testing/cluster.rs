@@ -144,12 +144,13 @@ impl Cluster {
         Ok(crd::install(&self.client, definition.as_slice(), FIELD_MANAGER).await?)
     }
 
-    /// Installs an operator's kinds, starts it, and waits until its caches are in sync.
+    /// Installs an operator's kinds, starts it, and waits until its caches are in sync. The server calls its webhooks and conversions in this
+    /// process, without a socket; after the operator has stopped, requests that a webhook must admit fail.
     ///
     /// # Errors
     /// [`OperatorError`] if the operator does not start.
     pub async fn run(&self, operator: Operator) -> Result<Running, OperatorError> {
-        let operator = operator.converts_in(&self.sandbox);
+        let operator = operator.called_in(&self.sandbox);
         operator.install(&self.client).await?;
         let running = operator.start(self.client.clone()).await?;
         running.synced().await;
@@ -169,7 +170,7 @@ impl Cluster {
         operator: Operator,
         roles: &Roles,
     ) -> Result<Running, OperatorError> {
-        let operator = operator.converts_in(&self.sandbox);
+        let operator = operator.called_in(&self.sandbox);
         operator.install(&self.client).await?;
         let account = roles.service_account.key();
         let namespace = account.namespace().unwrap_or_default();

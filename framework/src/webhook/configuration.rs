@@ -9,7 +9,9 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
 };
 
-use super::Webhook;
+use serde_json::Value;
+
+use super::{Webhook, server::WebhookError};
 use crate::resource::{Access, AccessRule, ApiResource, ObjectMeta};
 
 /// The label with the name of a namespace.
@@ -46,6 +48,32 @@ impl Target {
                 ),
             },
             Self::Url(url) => Self::Url(url.clone()),
+        }
+    }
+
+    /// Checks that the `clientConfig` of an object may lead here. Without an authority nobody is called there: who runs writes it.
+    ///
+    /// # Errors
+    /// Another installation of the operator is called there.
+    pub(super) fn check(
+        &self,
+        kind: &'static str,
+        object: &str,
+        client: &Value,
+    ) -> Result<(), WebhookError> {
+        let service = &client["service"];
+        match (self, service["namespace"].as_str()) {
+            (Self::Service { namespace, name }, Some(other))
+                if other != namespace && service["name"] == **name && has_authority(client) =>
+            {
+                Err(WebhookError::OtherInstallation {
+                    kind,
+                    name: object.to_owned(),
+                    other: other.to_owned(),
+                    own: namespace.clone(),
+                })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -271,6 +299,11 @@ impl Webhook {
         // `Rules::check` limits it.
         i32::try_from(self.rules.timeout.as_secs()).unwrap_or(30)
     }
+}
+
+fn has_authority(client: &Value) -> bool {
+    let bundle = client["caBundle"].as_str();
+    bundle.is_some_and(|bundle| !bundle.is_empty())
 }
 
 fn some<T: Clone>(items: &[T]) -> Option<Vec<T>> {

@@ -125,6 +125,8 @@ fn the_server_gives_its_last_calls_the_longest_timeout() {
         url: None,
         check_period: Duration::ZERO,
         caches: ReadCaches::default(),
+        #[cfg(feature = "dev")]
+        called_in: None,
     };
     assert_eq!(options.limits().grace, Duration::from_secs(10));
 }

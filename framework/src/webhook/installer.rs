@@ -11,6 +11,7 @@ use super::{
     configuration::{Configurations, Target},
     conversion,
     ownership::leave_to_others,
+    server::WebhookError,
 };
 use crate::{
     client::{self, Api, Client, Patch, PatchParams},
@@ -33,22 +34,18 @@ pub(super) struct Installer {
 impl Installer {
     /// Applies the configurations if they differ from those of this replica in where they lead or in what verifies it, or in
     /// anything if `is_start`. So two versions of an operator that run at once do not undo each other's rules again and again.
+    ///
+    /// # Errors
+    /// Another installation of the operator is called there, or a request failed.
     pub(super) async fn install(
         &self,
         ca_bundle: Option<&[u8]>,
         is_start: bool,
-    ) -> Result<(), client::Error> {
+    ) -> Result<(), WebhookError> {
         let (client, target) = (&self.client, self.target.for_conversions());
         let manager = field_manager(&self.operator);
         conversion::install(client, &self.conversions, &target, ca_bundle, &manager).await?;
-        let all = Configurations::new(
-            &self.operator,
-            &self.namespace,
-            &self.namespaces,
-            &self.webhooks,
-            &self.target,
-            ca_bundle,
-        );
+        let all = self.configurations(ca_bundle);
         if let Some(validating) = all.validating {
             let api = Api::<ValidatingWebhookConfiguration>::all(&self.client);
             self.apply(&api, &validating, is_start).await?;
@@ -62,14 +59,7 @@ impl Installer {
 
     /// The authorities that the configurations in the cluster have.
     pub(super) async fn published(&self) -> Result<Bundle, client::Error> {
-        let all = Configurations::new(
-            &self.operator,
-            &self.namespace,
-            &self.namespaces,
-            &self.webhooks,
-            &self.target,
-            None,
-        );
+        let all = self.configurations(None);
         let mut bundle = conversion::published(&self.client, &self.conversions).await?;
         if all.validating.is_some() {
             let api = Api::<ValidatingWebhookConfiguration>::all(&self.client);
@@ -88,12 +78,23 @@ impl Installer {
         Ok(bundle)
     }
 
+    fn configurations(&self, ca_bundle: Option<&[u8]>) -> Configurations {
+        Configurations::new(
+            &self.operator,
+            &self.namespace,
+            &self.namespaces,
+            &self.webhooks,
+            &self.target,
+            ca_bundle,
+        )
+    }
+
     async fn apply<K: Resource>(
         &self,
         api: &Api<K>,
         configuration: &K,
         is_start: bool,
-    ) -> Result<(), client::Error> {
+    ) -> Result<(), WebhookError> {
         let mut wanted = json!(configuration);
         let known = api.clone().with_managed_fields();
         let found = known.get_opt(&self.operator).await?;
@@ -104,6 +105,9 @@ impl Installer {
         {
             // With other webhooks it is the configuration of another version, which looks after it.
             return Ok(());
+        }
+        for (_, client) in found.iter().flat_map(clients) {
+            self.target.check(K::KIND, &self.operator, client)?;
         }
         let manager = field_manager(&self.operator);
         if let Some(found) = &found {

@@ -9,7 +9,10 @@ use k8s_openapi::api::{
 use pilothouse_sandbox::Sandbox;
 use serde_json::json;
 
-use super::{Admission, Change, Denied, Target, Validate, Warnings, Webhook, installer::Installer};
+use super::{
+    Admission, Change, Denied, Target, Validate, Warnings, Webhook, installer::Installer,
+    server::WebhookError,
+};
 use crate::{
     client::{Api, Client, Config, Patch, PatchParams},
     resource::ApiResource,
@@ -105,4 +108,28 @@ async fn a_bundle_that_somebody_has_removed_is_written_again() {
     assert_ne!(configured(&client).await, before);
     replica.install(Some(b"a"), false).await.unwrap();
     assert_eq!(configured(&client).await, before);
+}
+
+#[tokio::test]
+async fn a_second_installation_in_another_namespace_takes_nothing_over() {
+    let client = connected(&Sandbox::builder().build().unwrap());
+    let first = installer(&client, 1);
+    let second = Installer {
+        namespace: "blue".into(),
+        target: Target::service_of("scribe", "blue"),
+        ..installer(&client, 1)
+    };
+    // Nobody runs yet where the applied configuration leads.
+    first.install(None, true).await.unwrap();
+    second.install(Some(b"b"), true).await.unwrap();
+    let before = configured(&client).await;
+    let refused = first.install(Some(b"a"), true).await.unwrap_err();
+    assert!(
+        matches!(&refused, WebhookError::OtherInstallation { other, own, .. } if other == "blue" && own == "default"),
+        "{refused}"
+    );
+    assert_eq!(configured(&client).await, before);
+    // The running installation goes on.
+    second.install(Some(b"c"), false).await.unwrap();
+    assert_eq!(configured(&client).await[0].1, b"c");
 }

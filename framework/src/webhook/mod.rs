@@ -77,6 +77,7 @@
 //! | `webhook.rs` | a webhook without the user's types |
 //! | `service.rs`, `routes.rs` | its HTTP service, with its limits; the routes of all webhooks |
 //! | `offline.rs` | webhooks without HTTP, for the module `testing` |
+//! | `in_process.rs` | the webhooks of an operator beside a sandbox in the same process, without a socket |
 //! | `configuration.rs`, `installer.rs`, `ownership.rs` | the webhook configurations, how they are written into the cluster, and what is left to others |
 //! | `certificates/` | the certificates that replicas make and share |
 //! | `conversion/` | `/convert`: conversions between the versions of the operator's kinds |
@@ -95,6 +96,8 @@ mod configuration_test;
 mod conversion;
 mod denied;
 mod files;
+#[cfg(feature = "dev")]
+mod in_process;
 mod installer;
 #[cfg(test)]
 mod installer_test;
@@ -129,6 +132,8 @@ pub(crate) use configuration::{Configurations, Target};
 pub(crate) use conversion::serve_in;
 pub(crate) use conversion::set_target;
 pub use denied::Denied;
+#[cfg(feature = "dev")]
+pub(crate) use in_process::InProcess;
 pub use mutate::Mutate;
 pub use operation::Operation;
 pub(crate) use reads::ReadCaches;

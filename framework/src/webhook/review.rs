@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use k8s_openapi::api::authentication::v1::UserInfo;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{Denied, Operation, Warnings, patch, refused::Refused};
@@ -74,33 +74,50 @@ impl ReviewRequest {
     /// # Errors
     /// What is wrong with it. The text never contains a value.
     pub(super) fn read(body: &[u8]) -> Result<Self, Refused> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Review {
-            #[serde(default)]
-            api_version: String,
-            #[serde(default)]
-            kind: String,
-            #[serde(default)]
-            request: Option<ReviewRequest>,
-        }
-        let wrong = |problem: &str| Refused::bad_request(format!("the body {problem}"));
-        let review: Review = decode_plain(body)
-            .map_err(|problem| wrong(&format!("is not a valid {KIND}: {problem}")))?;
-        if review.kind != KIND {
-            return Err(wrong(&format!("has to be of kind {KIND}")));
-        }
-        if review.api_version != API_VERSION {
-            return Err(wrong(&format!(
-                "has to be of version {API_VERSION}: write that into `admissionReviewVersions`"
-            )));
-        }
-        match review.request {
-            Some(request) if request.uid.is_empty() => Err(wrong("has an empty `request.uid`")),
-            Some(request) => Ok(request),
-            None => Err(wrong("has no `request`")),
+        let advice = "write that into `admissionReviewVersions`";
+        let request: Self = request_of(body, KIND, API_VERSION, advice)?;
+        match request.uid.is_empty() {
+            true => Err(wrong("has an empty `request.uid`")),
+            false => Ok(request),
         }
     }
+}
+
+/// The request of a review of this kind and version. `advice` says what to do about another version.
+///
+/// # Errors
+/// What is wrong with the review. The text never contains a value.
+pub(super) fn request_of<R: DeserializeOwned>(
+    body: &[u8],
+    kind: &str,
+    api_version: &str,
+    advice: &str,
+) -> Result<R, Refused> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Review<R> {
+        #[serde(default)]
+        api_version: String,
+        #[serde(default)]
+        kind: String,
+        request: Option<R>,
+    }
+    let review: Review<R> = decode_plain(body)
+        .map_err(|problem| wrong(&format!("is not a valid {kind}: {problem}")))?;
+    if review.kind != kind {
+        return Err(wrong(&format!("has to be of kind {kind}")));
+    }
+    if review.api_version != api_version {
+        return Err(wrong(&format!(
+            "has to be of version {api_version}: {advice}"
+        )));
+    }
+    review.request.ok_or_else(|| wrong("has no `request`"))
+}
+
+/// The error for a review in which something is wrong.
+pub(super) fn wrong(problem: &str) -> Refused {
+    Refused::bad_request(format!("the body {problem}"))
 }
 
 /// What a webhook decided.

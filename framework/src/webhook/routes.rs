@@ -1,6 +1,6 @@
 use std::{convert::Infallible, sync::Arc};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode, Version, header};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
@@ -34,34 +34,22 @@ pub(crate) fn routes(
             caches: caches.clone(),
             webhook: webhook.clone(),
         });
-        let stopping = stopping.clone();
-        let answer = move |request: Request<Body>| {
-            let (service, stopping) = (service.clone(), stopping.clone());
-            let answered = async move {
-                let closes = request.version() < Version::HTTP_2;
-                let response = service.answer(request).await;
-                Ok::<_, Infallible>(closing(response, closes && stopping.is_cancelled()))
-            };
-            answered.boxed()
+        let answer = move |request| {
+            let service = service.clone();
+            async move { service.answer(request).await }.boxed()
         };
-        // The service limits the body itself, because its error is a `Status`.
-        routes = routes.service_up_to(&path, service_fn(answer), usize::MAX);
+        routes = with_path(routes, &path, &stopping, answer);
     }
     let mut paths: Vec<_> = webhooks.iter().map(Webhook::path).collect();
     if !conversions.is_empty() {
         let path = conversion::PATH;
         paths.push(path.to_owned());
         let service = Arc::new(ConversionService::new(conversions, metrics.webhook(path)));
-        let answer = move |request: Request<Body>| {
-            let (service, stopping) = (service.clone(), stopping.clone());
-            let answered = async move {
-                let closes = request.version() < Version::HTTP_2;
-                let response = service.answer(request).await;
-                Ok::<_, Infallible>(closing(response, closes && stopping.is_cancelled()))
-            };
-            answered.boxed()
+        let answer = move |request| {
+            let service = service.clone();
+            async move { service.answer(request).await }.boxed()
         };
-        routes = routes.service_up_to(path, service_fn(answer), usize::MAX);
+        routes = with_path(routes, path, &stopping, answer);
     }
     let paths: Arc<str> = paths.join(", ").into();
     let other = move |request: Request<Body>| {
@@ -73,11 +61,25 @@ pub(crate) fn routes(
     routes.service_up_to("/", service_fn(other), usize::MAX)
 }
 
-/// The response, which closes its connection if it `closes`.
-fn closing(mut response: Response<Body>, closes: bool) -> Response<Body> {
-    if closes {
-        let close = header::HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
-    }
-    response
+/// The routes with another path. After `stopping`, its answers over HTTP/1 close their connections.
+fn with_path(
+    routes: Routes,
+    path: &str,
+    stopping: &CancellationToken,
+    answer: impl Fn(Request<Body>) -> BoxFuture<'static, Response<Body>> + Clone + Send + Sync + 'static,
+) -> Routes {
+    let stopping = stopping.clone();
+    let service = move |request: Request<Body>| {
+        let stopping = stopping.clone();
+        let is_http_1 = request.version() < Version::HTTP_2;
+        answer(request).map(move |mut response| {
+            if is_http_1 && stopping.is_cancelled() {
+                let close = header::HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, Infallible>(response)
+        })
+    };
+    // The answer limits the body itself, because its error is a `Status`.
+    routes.service_up_to(path, service_fn(service), usize::MAX)
 }

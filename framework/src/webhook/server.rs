@@ -28,7 +28,7 @@ const RETRIES: Growth =
     Growth::doubling(Duration::from_secs(1), Duration::from_secs(60)).jitter(0.2);
 
 /// What the webhooks of an operator need to be served.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct WebhookOptions {
     pub(crate) operator: String,
     /// The namespace of the operator's pods.
@@ -47,6 +47,9 @@ pub(crate) struct WebhookOptions {
     pub(crate) check_period: Duration,
     /// What the webhooks read.
     pub(crate) caches: ReadCaches,
+    /// The API server of this process that calls the webhooks without an address.
+    #[cfg(feature = "dev")]
+    pub(crate) called_in: Option<pilothouse_sandbox::Sandbox>,
 }
 
 impl WebhookOptions {
@@ -95,6 +98,17 @@ pub(crate) enum WebhookError {
     #[cfg(feature = "self-signed")]
     #[error(transparent)]
     Keep(#[from] KeepError),
+    #[error(
+        "the API server calls another installation of the operator for {kind} {name}: the one in the namespace {other}. An operator is \
+         installed once in a cluster: uninstall this one. If the other one does not exist any more, apply what the command `manifests` \
+         prints for the namespace {own}"
+    )]
+    OtherInstallation {
+        kind: &'static str,
+        name: String,
+        other: String,
+        own: String,
+    },
     #[error("cannot read {}: {source}", .path.display())]
     Bundle { path: PathBuf, source: io::Error },
     #[error(
@@ -118,6 +132,11 @@ pub(crate) enum WebhookError {
 pub(crate) struct WebhookHealth(Arc<Mutex<Result<(), String>>>);
 
 impl WebhookHealth {
+    /// Not ready yet, for this reason.
+    pub(super) fn waiting(reason: String) -> Self {
+        Self(Arc::new(Mutex::new(Err(reason))))
+    }
+
     /// Whether the webhooks are served and the API server knows it.
     pub(crate) fn check(&self) -> Health {
         self.0.lock().clone()
@@ -189,7 +208,7 @@ impl WebhookServer {
                 target,
             },
             certificates,
-            health: WebhookHealth(Arc::new(Mutex::new(Err(waiting)))),
+            health: WebhookHealth::waiting(waiting),
             check_period: options.check_period,
         }))
     }
@@ -259,14 +278,14 @@ impl PreparedServer {
 }
 
 /// Failures one after the other.
-struct Failures {
+pub(super) struct Failures {
     health: WebhookHealth,
     count: u32,
     jitter: Jitter,
 }
 
 impl Failures {
-    fn new(health: WebhookHealth) -> Self {
+    pub(super) fn new(health: WebhookHealth) -> Self {
         Self {
             health,
             count: 0,
@@ -274,8 +293,13 @@ impl Failures {
         }
     }
 
+    #[cfg(feature = "dev")]
+    pub(super) fn health(&self) -> WebhookHealth {
+        self.health.clone()
+    }
+
     /// Reports a failure, and waits before the next attempt.
-    async fn pause(&mut self, error: &WebhookError) {
+    pub(super) async fn pause(&mut self, error: &WebhookError) {
         let text = format!("preparing the webhooks failed: {error}");
         let is_new = self.health.check().err().as_ref() != Some(&text);
         if is_new {
@@ -287,7 +311,7 @@ impl Failures {
         tokio::time::sleep(pause).await;
     }
 
-    fn ended(&mut self) {
+    pub(super) fn ended(&mut self) {
         self.count = 0;
         *self.health.0.lock() = Ok(());
     }

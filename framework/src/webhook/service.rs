@@ -56,14 +56,7 @@ pub(super) struct WebhookService {
 impl WebhookService {
     pub(super) async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let began = Instant::now();
-        self.metrics.in_flight.inc();
-        // Dropped with the request, if the API server gives up.
-        let _in_flight = InFlight(&self.metrics);
-        let answered = self.review(request, began).await;
-        let response = answered.unwrap_or_else(Refused::response);
-        self.metrics.answered(response.status().as_u16());
-        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
-        response
+        measured(&self.metrics, began, self.review(request, began)).await
     }
 
     async fn review(
@@ -156,8 +149,23 @@ impl WebhookService {
     }
 }
 
+/// The answer to a request that began at `began`, with its metrics.
+pub(super) async fn measured(
+    metrics: &WebhookMetrics,
+    began: Instant,
+    review: impl Future<Output = Result<Response<Body>, Refused>>,
+) -> Response<Body> {
+    metrics.in_flight.inc();
+    // Dropped with the request, if the API server gives up.
+    let _in_flight = InFlight(metrics);
+    let response = review.await.unwrap_or_else(Refused::response);
+    metrics.answered(response.status().as_u16());
+    metrics.seconds.observe(began.elapsed().as_secs_f64());
+    response
+}
+
 /// A request that is answered now.
-pub(super) struct InFlight<'a>(pub(super) &'a WebhookMetrics);
+struct InFlight<'a>(&'a WebhookMetrics);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {

@@ -15,7 +15,7 @@ const DRY_RUN: &str = "apply --server-side --dry-run=server --validate=strict -f
 
 /// All flags that add objects or change them.
 const ALL_FLAGS: &str = "--replicas 3 --namespace blue,green --metrics-secure --metrics-cert-path /certificate --metrics-auth \
-                         --metrics-address :9443 --service-monitor --prometheus-rule --log debug";
+                         --metrics-address :8443 --service-monitor --prometheus-rule --log debug";
 
 /// All values of a chart.
 const ALL_VALUES: &str = r#"

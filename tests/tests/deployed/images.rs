@@ -76,14 +76,19 @@ fn text(command: &Command, output: Output) -> String {
 pub(crate) fn kubectl(server: &RealServer, arguments: &str, input: &str) -> String {
     let mut command = server.kubectl();
     command.args(arguments.split_whitespace());
+    let output = output_of(&mut command, input);
+    text(&command, output)
+}
+
+/// The output of a program that reads `input` before it writes much, as kubectl does.
+pub(crate) fn output_of(command: &mut Command, input: &str) -> Output {
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // kubectl reads everything before it writes much.
     stdin.write_all(input.as_bytes()).unwrap();
     drop(stdin);
-    text(&command, child.wait_with_output().unwrap())
+    child.wait_with_output().unwrap()
 }

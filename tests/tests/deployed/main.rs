@@ -17,7 +17,8 @@
 //! | user, group, no capabilities, no way to get more | those of the pod; the tests read them in `/proc` |
 //! | token, certificate authority and namespace | the projected volume that the server adds to the pod, filled as a kubelet does, with a token for this pod |
 //! | arguments, variables, probes, time to stop | those of the pod as the server stored it |
-//! | an address of its own | an address of the loopback network, with the port of the pod. So that two pods have the same port, the variable `…_METRICS_ADDRESS` names the address |
+//! | an address of its own | an address of the loopback network, with the ports of the pod. So that two pods have the same port, the variables `…_METRICS_ADDRESS` and `…_WEBHOOK_ADDRESS` name the address |
+//! | Services | their addresses are of the loopback network, too; this process listens there and forwards each connection to a pod that the Service selects |
 //! | `/proc` and a host name of its own | not here: the program cannot measure its own process, and the identity in the Lease has the host name of the machine |
 //! | limits of memory, the seccomp profile, the network policy | not here: no container runtime |
 #![cfg(unix)]
@@ -30,6 +31,7 @@ mod node;
 mod objects;
 mod operators;
 mod owners;
+mod services;
 #[allow(dead_code, reason = "the operators run as programs here")]
 #[path = "../stories/mod.rs"]
 mod stories;

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::images::Images;
+use crate::{images::Images, services};
 
 const NAME: &str = "node";
 /// The user and the group of `examples/Dockerfile`.
@@ -44,6 +44,11 @@ pub(crate) struct Replica {
     pub(crate) process: u32,
     /// Where the pod serves metrics and health.
     pub(crate) address: SocketAddr,
+    namespace: String,
+    labels: Value,
+    /// The ports of its container.
+    ports: Value,
+    is_ready: bool,
 }
 
 /// A program that has ended after its pod was deleted.
@@ -57,16 +62,40 @@ pub(crate) struct End {
 }
 
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     replicas: BTreeMap<String, Replica>,
     ends: Vec<End>,
     faults: Vec<String>,
 }
 
+impl Seen {
+    /// The pods to which a Service leads, with their port `target`.
+    pub(crate) fn backends(&self, service: &Value, target: &Value) -> Vec<SocketAddr> {
+        let selector = service["spec"]["selector"].as_object().unwrap();
+        let all = service["spec"]["publishNotReadyAddresses"] == true;
+        let chosen = self.replicas.values().filter(|one| {
+            let mut labels = selector.iter();
+            one.namespace == service["metadata"]["namespace"]
+                && (one.is_ready || all)
+                && labels.all(|(name, value)| one.labels[name] == *value)
+        });
+        let backends = chosen.filter_map(|one| {
+            let mut ports = one.ports.as_array().into_iter().flatten();
+            let port = ports.find(|port| port["name"] == *target)?;
+            let number = port["containerPort"].as_u64().unwrap();
+            Some(SocketAddr::new(
+                one.address.ip(),
+                number.try_into().unwrap(),
+            ))
+        });
+        backends.collect()
+    }
+}
+
 /// The node, which ends with all its programs when this is dropped.
 pub(crate) struct Kubelet {
     seen: Arc<Mutex<Seen>>,
-    _task: AbortOnDropHandle<()>,
+    _tasks: [AbortOnDropHandle<()>; 2],
 }
 
 impl Kubelet {
@@ -90,9 +119,10 @@ impl Kubelet {
                 tokio::time::sleep(PASS).await;
             }
         });
+        let proxy = tokio::spawn(services::serve(client.clone(), seen.clone()));
         Self {
             seen,
-            _task: AbortOnDropHandle::new(task),
+            _tasks: [task, proxy].map(AbortOnDropHandle::new),
         }
     }
 
@@ -211,6 +241,10 @@ impl Worker {
                     pod: name.to_owned(),
                     process: program.child.id(),
                     address: program.address,
+                    namespace: namespace.to_owned(),
+                    labels: stored["metadata"]["labels"].clone(),
+                    ports: stored["spec"]["containers"][0]["ports"].clone(),
+                    is_ready: false,
                 };
                 self.seen.lock().replicas.insert(name.to_owned(), replica);
                 report(&pods, &stored, Some(program.address), false).await?;
@@ -235,6 +269,9 @@ impl Worker {
             return true;
         };
         let deadline = *program.deadline.get_or_insert_with(|| {
+            if let Some(replica) = self.seen.lock().replicas.get_mut(name) {
+                replica.is_ready = false;
+            }
             let process = program.child.id().to_string();
             let _ = Command::new("kill").args(["-TERM", &process]).status();
             Instant::now() + program.grace
@@ -295,6 +332,9 @@ impl Worker {
             self.seen.lock().faults.push(fault);
         }
         if has_changed {
+            if let Some(replica) = self.seen.lock().replicas.get_mut(name) {
+                replica.is_ready = is_ready;
+            }
             report(pods, pod, Some(address), is_ready).await?;
         }
         Ok(())
@@ -318,7 +358,10 @@ impl Worker {
         let id = |field: &str| security[field].as_u64().unwrap_or(USER_OF_IMAGE);
         let user = (id("runAsUser"), id("runAsGroup"));
 
-        let port = container["ports"][0]["containerPort"].as_u64().unwrap();
+        let ports = container["ports"].as_array().unwrap();
+        let port = ports[0]["containerPort"].as_u64().unwrap();
+        let program = operator.replace('-', "_").to_uppercase();
+        let variable = |endpoint: &str| format!("{program}_{endpoint}_ADDRESS");
         let address = SocketAddr::new(address().into(), port.try_into().unwrap());
         let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
         let mut command = Command::new("/usr/bin/setpriv");
@@ -342,13 +385,12 @@ impl Worker {
             .env("HOSTNAME", name)
             .env("KUBERNETES_SERVICE_HOST", self.server.ip().to_string())
             .env("KUBERNETES_SERVICE_PORT", self.server.port().to_string())
-            .env(
-                format!(
-                    "{}_METRICS_ADDRESS",
-                    operator.replace('-', "_").to_uppercase()
-                ),
-                address.to_string(),
-            );
+            .env(variable("METRICS"), address.to_string());
+        // Only an operator with webhooks knows this setting.
+        if let Some(webhook) = ports.iter().find(|port| port["name"] == "webhook") {
+            let webhook = format!("{}:{}", address.ip(), webhook["containerPort"]);
+            command.env(variable("WEBHOOK"), webhook);
+        }
         for variable in container["env"].as_array().into_iter().flatten() {
             let field = variable["valueFrom"]["fieldRef"]["fieldPath"].as_str();
             let value = field.map_or(&variable["value"], |path| field_of(pod, path));

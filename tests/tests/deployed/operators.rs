@@ -7,12 +7,16 @@ use pilothouse::{
     k8s::api::core::v1::Pod,
 };
 use pilothouse_tests::real::RealServer;
-use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use serde_json::{Value, json};
+use tokio::{
+    task::block_in_place,
+    time::{Instant, sleep},
+};
 
 use crate::{
-    images::{Images, kubectl, skipped},
+    images::{Images, kubectl, output_of, skipped},
     node::{End, Kubelet, Replica, get},
+    services::RANGE,
     stories::{EXAMPLES, Example, Place},
 };
 
@@ -35,7 +39,8 @@ impl World {
             skipped("only root may start the program of a pod as another user");
             return None;
         }
-        let server = RealServer::from_environment(&[]).filter(RealServer::is_own)?;
+        let server = RealServer::from_environment(&[&format!("--services={RANGE}")])
+            .filter(RealServer::is_own)?;
         let options = KubeconfigOptions {
             path: Some(server.kubeconfig().to_owned()),
             ..KubeconfigOptions::default()
@@ -243,6 +248,69 @@ async fn a_second_replica_takes_over_when_the_pod_of_the_leader_is_evicted() {
     world.rolled_out("website").await;
     world.story(website).await;
     for replica in world.kubelet.replicas("website") {
+        let metrics = ask(&replica, "/metrics").unwrap();
+        assert_eq!(refused(&metrics), Vec::<&str>::new());
+    }
+    world.sound();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_works_with_the_older_version_while_pods_come_and_go() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    world.deploy("shared-database", "--replicas 2").await;
+    let object = |host: &str| {
+        json!({
+            "apiVersion": "demo.pilothouse.dev/v1beta1", "kind": "SharedDatabase", "metadata": {"name": "orders"},
+            "spec": {"host": host, "secret": "default/credentials", "namespaces": ["nowhere"]},
+        })
+        .to_string()
+    };
+    let apply = |host: &str| {
+        let mut command = world.server.kubectl();
+        command.args(["apply", "--server-side", "-f", "-"]);
+        let output = block_in_place(|| output_of(&mut command, &object(host)));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.success() {
+            true => Ok(error),
+            false => Err(error),
+        }
+    };
+    // The server learns by a watch of its own where it has to call the webhooks.
+    let warnings = world
+        .until("the server calls the webhooks", || apply("a.example.com"))
+        .await;
+    for text in [
+        "v1beta1 SharedDatabase is deprecated",
+        "spec.namespaces[0]: there is no namespace nowhere yet",
+    ] {
+        assert!(warnings.contains(text), "{warnings}");
+    }
+    let get = |version: &str, path: &str| {
+        let kind = format!("shareddatabases.{version}.demo.pilothouse.dev");
+        world.kubectl(&format!("get {kind} orders -o jsonpath={{{path}}}"), "")
+    };
+    assert_eq!(get("v1", ".spec.port"), "5432");
+    assert_eq!(get("v1", ".spec.credentials.name"), "credentials");
+    assert_eq!(get("v1beta1", ".spec.secret"), "default/credentials");
+
+    // One pod after the other ends, and another one comes. Each write and each read needs one of them.
+    for round in 0..2 {
+        let leader = world.leader("shared-database", 2).await.0;
+        let pods = "delete pod -n shared-database-system --wait=false";
+        world.kubectl(&format!("{pods} {}", leader.pod), "");
+        for number in 0..10 {
+            let host = format!("host-{round}-{number}.example.com");
+            apply(&host).unwrap();
+            assert_eq!(get("v1", ".spec.host"), host);
+            sleep(Duration::from_millis(200)).await;
+        }
+        let end = world.end(&leader.pod).await;
+        assert_eq!((end.code, end.changed), (Some(0), Vec::new()));
+        world.rolled_out("shared-database").await;
+    }
+    for replica in world.kubelet.replicas("shared-database") {
         let metrics = ask(&replica, "/metrics").unwrap();
         assert_eq!(refused(&metrics), Vec::<&str>::new());
     }

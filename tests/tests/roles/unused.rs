@@ -32,6 +32,9 @@ const LIVE: &str = "for `Context::live`; who may list may see each object anyway
 const OWNERS: &str = "asked by servers with the admission plugin OwnerReferencesPermissionEnforcement; `tests/tests/deployed/owners.rs` \
                       starts one";
 
+/// In memory the sandbox calls webhooks and conversions in the process.
+const HTTPS: &str = "for the certificates of webhooks and conversions over HTTPS; `tests/tests/webhooks` and `tests/tests/deployed` have them";
+
 /// Loses the answers to some writes of a resource. The client tries each again, so it takes several.
 fn lose(cluster: &Cluster, resource: &str) {
     let writes = RequestMatcher::any().verb("patch").resource(resource);
@@ -62,6 +65,15 @@ const fn owners(example: &'static str, permission: &'static str) -> Unused {
         example,
         permission,
         reason: OWNERS,
+        fault: None,
+    }
+}
+
+const fn https(example: &'static str, permission: &'static str) -> Unused {
+    Unused {
+        example,
+        permission,
+        reason: HTTPS,
         fault: None,
     }
 }
@@ -146,5 +158,14 @@ pub(super) const UNUSED: &[Unused] = &[
     owners(
         "shared-database",
         "update shareddatabases.demo.pilothouse.dev/finalizers",
+    ),
+    https("shared-database", "update secrets"),
+    https(
+        "shared-database",
+        "get customresourcedefinitions.apiextensions.k8s.io",
+    ),
+    https(
+        "shared-database",
+        "patch customresourcedefinitions.apiextensions.k8s.io",
     ),
 ];

@@ -27,7 +27,9 @@ use pilothouse::{
 use quota_guard::{QuotaGuard, QuotaGuardSpec};
 use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
 use serde_json::{Value, json};
-use shared_database::{SecretReference, SharedDatabase, SharedDatabaseSpec};
+use shared_database::{
+    Engine, PRIVATE, SecretReference, SharedDatabase, SharedDatabaseSpec, v1beta1,
+};
 use tokio::time::Instant;
 use website::{Website, WebsiteReconciler, WebsiteSpec};
 
@@ -93,6 +95,30 @@ impl Place {
     async fn create<K: Resource>(&self, object: &K) -> Ended {
         self.api().create(&PostParams::default(), object).await?;
         Ok(())
+    }
+
+    /// Waits until the API server would store the object. It learns by a watch of its own where it has to call webhooks.
+    async fn until_admitted<K: Resource>(&self, object: &K) -> Ended {
+        let (wait, dry_run) = (Wait::new(), PostParams::default().dry_run());
+        while let Err(error) = self.api().create(&dry_run, object).await {
+            wait.longer(|| error.to_string()).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a patch is refused with this text. A webhook that reads a cache may not know the newest objects yet.
+    async fn until_refused<K: Resource>(&self, name: &str, patch: Value, text: &str) -> Ended {
+        let (wait, dry_run) = (Wait::new(), PatchParams::default().dry_run());
+        let patch = Patch::Merge(patch);
+        loop {
+            let tried = self.api::<K>().patch(name, &dry_run, &patch).await;
+            let problem = tried.err().map(|error| error.to_string());
+            if problem.as_ref().is_some_and(|seen| seen.contains(text)) {
+                return Ok(());
+            }
+            wait.longer(|| format!("{name} is not refused: {problem:?}"))
+                .await?;
+        }
     }
 
     async fn patch<K: Resource>(&self, name: &str, patch: Value) -> Ended {
@@ -435,7 +461,8 @@ async fn shared_database(place: Place) -> Ended {
         metadata: named("orders"),
         spec: SharedDatabaseSpec {
             host: "orders.example.com".into(),
-            port: 5432,
+            engine: Engine::PostgreSQL,
+            port: None,
             credentials: SecretReference {
                 namespace: "default".into(),
                 name: "credentials".into(),
@@ -445,7 +472,10 @@ async fn shared_database(place: Place) -> Ended {
         status: None,
     };
     place.fail("services", 3);
+    place.until_admitted(&database).await?;
     place.create(&database).await?;
+    let has_port = |database: &SharedDatabase| database.spec.port == Some(5432);
+    place.until("orders", "have a port", has_port).await?;
     shop.create(&Service {
         spec: Some(ServiceSpec {
             type_: Some("ExternalName".into()),
@@ -463,6 +493,30 @@ async fn shared_database(place: Place) -> Ended {
         host == Some("orders.example.com")
     };
     shop.until("orders", "be taken over", is_new).await?;
+
+    // A namespace that lets no database in.
+    let mut vault = Namespace::named("vault");
+    vault.metadata.labels = Some([(PRIVATE.to_owned(), "true".to_owned())].into());
+    place.create(&vault).await?;
+    let more = json!({"spec": {"namespaces": ["shop", "vault"]}});
+    let text = "spec.namespaces[1]: the namespace vault has the label";
+    place
+        .until_refused::<SharedDatabase>("orders", more, text)
+        .await?;
+    place.delete::<Namespace>("vault").await?;
+
+    // A client of the older version changes what it knows, and keeps the rest.
+    let engine = json!({"spec": {"engine": "MySQL", "port": 3307}});
+    place.patch::<SharedDatabase>("orders", engine).await?;
+    let moved = json!({"spec": {"host": "mysql.example.com"}});
+    place
+        .patch::<v1beta1::SharedDatabase>("orders", moved)
+        .await?;
+    let has_moved = |database: &SharedDatabase| {
+        let spec = &database.spec;
+        (&*spec.host, spec.engine, spec.port) == ("mysql.example.com", Engine::MySQL, Some(3307))
+    };
+    place.until("orders", "keep its port", has_moved).await?;
     let nobody = json!({"spec": {"namespaces": []}});
     place.patch::<SharedDatabase>("orders", nobody).await?;
     shop.until_gone::<Secret>("orders").await?;

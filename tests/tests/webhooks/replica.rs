@@ -1,6 +1,7 @@
+#[cfg(feature = "slow")]
+use std::net::SocketAddr;
 use std::{
     io::{BufRead, BufReader, Read},
-    net::SocketAddr,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
@@ -60,6 +61,7 @@ impl Replica {
     }
 
     /// The address that a line names after this text and `://`.
+    #[cfg(feature = "slow")]
     pub(super) async fn address(&mut self, text: &str) -> SocketAddr {
         let line = self.line(text).await;
         let url = line.split("://").nth(1).unwrap();

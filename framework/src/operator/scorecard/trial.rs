@@ -57,7 +57,7 @@ impl Trial {
             port: 0,
             reason: error.to_string(),
         })?;
-        let operator = operator.converts_in(&sandbox);
+        let operator = operator.called_in(&sandbox);
         let connected = |user_agent: &str| {
             let pipes = sandbox.clone();
             Client::builder(Config::new(http::Uri::from_static("http://sandbox")))

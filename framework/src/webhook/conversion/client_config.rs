@@ -8,8 +8,8 @@ use serde_json::json;
 use super::PATH;
 use crate::{
     client::{self, Api, Client, Patch, PatchParams},
-    resource::{Access, AccessRule, ApiResource, DynamicObject, Versions},
-    webhook::{Target, bundle::Bundle},
+    resource::{Access, AccessRule, ApiResource, DynamicObject, Resource, Versions},
+    webhook::{Target, bundle::Bundle, server::WebhookError},
 };
 
 /// The definitions among these whose objects the operator converts.
@@ -93,13 +93,16 @@ fn definitions(client: &Client) -> Api<DynamicObject> {
 ///
 /// A merge patch replaces the Service by a URL and the other way round, which an apply of one field manager cannot do if another one
 /// has installed the definition.
+///
+/// # Errors
+/// Another installation of the operator converts the objects, or a request failed.
 pub(in crate::webhook) async fn install(
     client: &Client,
     kinds: &[Versions],
     target: &Target,
     ca_bundle: Option<&[u8]>,
     field_manager: &str,
-) -> Result<(), client::Error> {
+) -> Result<(), WebhookError> {
     let api = definitions(client);
     let wanted = json!(client_config(target, ca_bundle));
     for kind in kinds {
@@ -116,6 +119,7 @@ pub(in crate::webhook) async fn install(
         if conversion["strategy"] != "Webhook" || !differs {
             continue;
         }
+        target.check(CustomResourceDefinition::KIND, &name, present)?;
         let mut client_config = json!({"service": wanted["service"], "url": wanted["url"]});
         if !wanted["caBundle"].is_null() {
             client_config["caBundle"] = wanted["caBundle"].clone();

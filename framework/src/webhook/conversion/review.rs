@@ -4,18 +4,24 @@ use serde_json::value::RawValue;
 use crate::{
     client::decode_plain,
     resource::{Status, Versions},
-    webhook::refused::Refused,
+    webhook::{
+        refused::Refused,
+        review::{request_of, wrong},
+    },
 };
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
 
 /// What the API server asks. The objects are still texts, so that only one of them is in memory as a value.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct ConversionRequest {
+    #[serde(default)]
     uid: String,
     /// The `apiVersion` that is wanted.
+    #[serde(default, rename = "desiredAPIVersion")]
     to: String,
+    #[serde(default)]
     objects: Vec<Box<RawValue>>,
 }
 
@@ -25,43 +31,14 @@ impl ConversionRequest {
     /// # Errors
     /// What is wrong with it. The text never contains a value.
     pub(super) fn read(body: &[u8]) -> Result<Self, Refused> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Review {
-            #[serde(default)]
-            api_version: String,
-            #[serde(default)]
-            kind: String,
-            #[serde(default)]
-            request: Option<Request>,
+        let advice = "write v1 into `conversionReviewVersions`";
+        let request: Self = request_of(body, KIND, API_VERSION, advice)?;
+        if request.uid.is_empty() {
+            return Err(wrong("has an empty `request.uid`"));
         }
-        #[derive(Deserialize)]
-        struct Request {
-            #[serde(default)]
-            uid: String,
-            #[serde(default, rename = "desiredAPIVersion")]
-            to: String,
-            #[serde(default)]
-            objects: Vec<Box<RawValue>>,
-        }
-        let wrong = |problem: &str| Refused::bad_request(format!("the body {problem}"));
-        let review: Review = decode_plain(body)
-            .map_err(|problem| wrong(&format!("is not a valid {KIND}: {problem}")))?;
-        if review.kind != KIND {
-            return Err(wrong(&format!("has to be of kind {KIND}")));
-        }
-        if review.api_version != API_VERSION {
-            return Err(wrong(&format!(
-                "has to be of version {API_VERSION}: write v1 into `conversionReviewVersions`"
-            )));
-        }
-        match review.request {
-            None => Err(wrong("has no `request`")),
-            Some(request) if request.uid.is_empty() => Err(wrong("has an empty `request.uid`")),
-            Some(request) if request.to.is_empty() => {
-                Err(wrong("has an empty `request.desiredAPIVersion`"))
-            }
-            Some(Request { uid, to, objects }) => Ok(Self { uid, to, objects }),
+        match request.to.is_empty() {
+            true => Err(wrong("has an empty `request.desiredAPIVersion`")),
+            false => Ok(request),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::{
     resource::Versions,
     webhook::{
         refused::{JSON, Refused},
-        service::{InFlight, announced_length, check_request, given_timeout, time_to_answer},
+        service::{announced_length, check_request, given_timeout, measured, time_to_answer},
     },
 };
 
@@ -64,14 +64,7 @@ impl ConversionService {
 
     pub(in crate::webhook) async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let began = Instant::now();
-        self.metrics.in_flight.inc();
-        // Dropped with the request, if the API server gives up.
-        let _in_flight = InFlight(&self.metrics);
-        let answered = self.review(request, began).await;
-        let response = answered.unwrap_or_else(Refused::response);
-        self.metrics.answered(response.status().as_u16());
-        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
-        response
+        measured(&self.metrics, began, self.review(request, began)).await
     }
 
     async fn review(

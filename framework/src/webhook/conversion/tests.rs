@@ -242,6 +242,12 @@ async fn a_replica_writes_where_it_converts_and_keeps_the_bundle_of_others() {
     let expected =
         json!({"namespace": "ops", "name": "sites-conversion", "path": "/convert", "port": 443});
     assert_eq!(written.pointer(place).unwrap()["service"], expected);
+    // An installation in another namespace takes nothing over.
+    let other = Target::service_of("sites", "blue").for_conversions();
+    let refused = install(&client, &kinds, &other, Some(&pem), "sites").await;
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("the one in the namespace ops"), "{text}");
+    assert_eq!(conversion(&client).await, written);
     // A replica without authorities of its own leads elsewhere, and leaves the bundle.
     let url = Target::Url("https://127.0.0.1:9443".into());
     install(&client, &kinds, &url, None, "sites").await.unwrap();
@@ -268,6 +274,8 @@ fn a_conversion_that_runs_at_a_stop_gets_time() {
         url: None,
         check_period: Duration::ZERO,
         caches: Default::default(),
+        #[cfg(feature = "dev")]
+        called_in: None,
     };
     assert_eq!(options.longest_call(), Duration::from_secs(10));
 }
