@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_kind_that_kubectl_would_not_find_alone_has_its_group_in_the_commands() {
-        let definition = |group: &str, plural: &str| {
+        let definition = |group: &str, plural: &str| -> CustomResourceDefinition {
             let names =
                 json!({"kind": "Any", "plural": plural, "singular": &plural[..plural.len() - 1]});
             serde_json::from_value(json!({

@@ -10,7 +10,7 @@ mod files;
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Write},
     path::Path,
@@ -226,7 +226,7 @@ fn programs() -> Option<(OsString, OsString)> {
     ))
 }
 
-fn build(mdbook: &OsString, book: &Path, to: &Path) {
+fn build(mdbook: &OsStr, book: &Path, to: &Path) {
     let built = Command::new(mdbook)
         .arg("build")
         .arg("-d")
