@@ -24,8 +24,8 @@ pub(crate) struct WriteOptions {
     /// The options as the request gives them, for those who admit it.
     pub(crate) given: Map<String, Value>,
     pub(crate) audit: Audit,
-    /// The name in the path of the request, which is empty if there is none. The user may grant only permissions that the user has. `None`
-    /// for the sandbox's own controllers, which may grant any.
+    /// The name in the path of the request, or an empty text if the path has no name. The server lets the user grant only permissions
+    /// that the user has. `None` turns this check off; the sandbox's own controllers use it.
     pub(crate) guard: Option<Box<str>>,
     /// When the server stops to work on the request.
     pub(crate) deadline: Option<Instant>,

@@ -15,7 +15,7 @@ pub(crate) struct AuditLog {
     to: Arc<Mutex<Option<Box<dyn Write + Send>>>>,
 }
 
-/// What the audit log says of a request beside its record.
+/// What the audit log needs to know of a request and its record does not contain.
 pub(crate) struct Audited<'a> {
     pub(crate) id: String,
     /// Who sent it, and whom the sender impersonates; null if they are not known.

@@ -13,7 +13,7 @@ fn of_sites() -> Predicate<Site> {
     Predicate::generation().or(Predicate::labels())
 }
 
-/// Of the many changes of a Deployment, those of the number that the status shows.
+/// A Deployment changes often. This selects the changes of its spec, and those of the number that the status shows.
 fn of_deployments() -> Predicate<Deployment> {
     Predicate::new(|old, new| ready(old) != ready(new)).or(Predicate::generation())
 }

@@ -5,20 +5,20 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Standard error, which the log is written to. On a terminal one line may stand below the log.
+/// Writes the log to standard error. On a terminal it keeps one line below the log.
 #[derive(Debug)]
 pub(super) struct LogTerminal;
 
-/// The line below the log; empty if there is none. There is one standard error per process.
+/// The text of the line below the log. An empty text means that there is no line. It is static because a process has one standard error.
 static BELOW: Mutex<String> = Mutex::new(String::new());
 
 /// Moves to the start of the line and clears it (ECMA-48: CR, EL).
 const CLEAR: &str = "\r\x1b[2K";
-/// So wide is every terminal. A line that wraps could not be cleared.
+/// The most characters of the line. Every terminal has this width, and `CLEAR` cannot clear a line that wraps.
 #[cfg(feature = "dev")]
 const WIDTH: usize = 79;
 
-/// Shows `text` below the log, in place of the line before. Empty: no line stands there any more. Does nothing if standard error is
+/// Shows `text` below the log and replaces the previous line. An empty text removes the line. Does nothing if standard error is
 /// no terminal.
 #[cfg(feature = "dev")]
 pub(in crate::operator) fn show_below(text: &str) {

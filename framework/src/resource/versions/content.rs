@@ -2,9 +2,9 @@ use serde_json::{Map, Value};
 
 use super::KEPT_PREFIX;
 
-/// The part of an object that a conversion may change: everything but `apiVersion`, `kind` and the metadata, of which it may change
-/// labels and annotations. The annotations of the framework are left out. Both maps are there even if they are empty, so that a
-/// difference is always one of a single label or annotation.
+/// Returns the part of an object that a conversion may change. The part lacks `apiVersion`, `kind`, the annotations of the framework, and all
+/// metadata but labels and annotations. It contains the maps of labels and annotations even if they are empty, so that each difference
+/// names a single label or annotation.
 pub(crate) fn content(object: &Value) -> Value {
     let fields = object.as_object().into_iter().flatten();
     let fields =
@@ -25,12 +25,12 @@ pub(crate) fn content(object: &Value) -> Value {
     content.into()
 }
 
-/// Whether the annotation is one of the framework's.
+/// Whether the annotation belongs to the framework.
 pub(super) fn is_own(key: &str) -> bool {
     key.starts_with(KEPT_PREFIX)
 }
 
-/// A copy of the object without the annotations of the framework, for the code of the program.
+/// Returns a copy of the object without the annotations of the framework. The code of the program gets this copy.
 pub(super) fn without_own_annotations(object: &Value) -> Value {
     let mut object = object.clone();
     let annotations = object.pointer_mut("/metadata/annotations");
@@ -40,8 +40,8 @@ pub(super) fn without_own_annotations(object: &Value) -> Value {
     object
 }
 
-/// Gives the object that the program made from `original` the metadata of the original, with its own labels and annotations. A
-/// function of the program that leaves the metadata empty takes over those of the original.
+/// Completes the metadata of `made`, which the program made from `original`. Labels and annotations stay as the program set them. All other
+/// metadata come from the original. If the program left the metadata empty, labels and annotations come from the original, too.
 pub(super) fn take_over_metadata(original: &Value, made: &mut Value) {
     let Some(made) = made.as_object_mut() else {
         return;
@@ -88,7 +88,7 @@ pub(super) fn set_content(object: &mut Value, content: Value) {
     object.append(&mut content);
 }
 
-/// Adds the fields of `raw` that `typed` does not have: the type does not know them, or leaves out their value when it writes.
+/// Adds the fields of `raw` that `typed` lacks. The type does not know these fields, or it does not write their values.
 pub(super) fn add_unknown(typed: &mut Value, raw: &Value) {
     match (typed, raw) {
         (Value::Object(typed), Value::Object(raw)) => {

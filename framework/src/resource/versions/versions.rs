@@ -97,15 +97,15 @@ impl Versions {
         self.others.iter().any(|other| other.conversion.is_some())
     }
 
-    /// Converts an object to the version `to`, such as `demo.pilothouse.dev/v1`. See [the module](super) for what becomes of fields that
-    /// a version cannot express.
+    /// Converts an object to the version `to`, such as `demo.pilothouse.dev/v1`. [The module](super) says where a conversion keeps the fields
+    /// that a version cannot express.
     ///
-    /// Of the metadata only labels and annotations change. An object that has the version already stays as it is.
+    /// The conversion changes labels and annotations, and no other metadata. It returns an object of the version `to` unchanged.
     ///
     /// # Errors
-    /// The object does not fit the type of its version, a conversion of the program refuses it, a field that has to be kept is too
-    /// large, or an annotation with kept fields is not what a conversion wrote. The error names the object and the field, and
-    /// contains no values but those in the text of the program's own errors.
+    /// The object does not fit the type of its version, a conversion of the program refuses it, a field that the annotation has to keep is
+    /// too large, or somebody else changed the annotation with the kept fields. The error names the object and the field. It contains no
+    /// values but those in the text of the program's own errors.
     pub fn convert(&self, object: Value, to: &str) -> Result<Value, ConversionError> {
         let from = object["apiVersion"].as_str().unwrap_or_default().to_owned();
         let failed = |reason: String| {

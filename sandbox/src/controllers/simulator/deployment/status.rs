@@ -127,7 +127,8 @@ impl Counts {
         conditions::set(status, &condition, true, now);
     }
 
-    /// Sets the condition `Progressing`. `set` is the name of the new ReplicaSet, or the reason why there is none. Returns the time until the deadline.
+    /// Sets the condition `Progressing`, and returns the time until its deadline. `set` is the name of the new ReplicaSet. Its error is the
+    /// reason why the Deployment has no new ReplicaSet.
     fn progress(
         &self,
         spec: &Value,
