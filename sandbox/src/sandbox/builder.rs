@@ -136,8 +136,8 @@ impl Builder {
     /// Turns RBAC on or off. Default: off, and every authenticated user may do everything.
     ///
     /// With RBAC, a user may do what Roles, ClusterRoles and their bindings allow, and nothing else, and access reviews
-    /// are answered accordingly. A user grants only what the user may do. The roles of a new cluster exist, such as `view` and `edit`, but not those of its
-    /// controllers. The administrator and every member of the group `system:masters` may do everything. A request over the network
+    /// are answered accordingly. A user grants only what the user may do. The roles and bindings of a new cluster exist, such as `view` and `edit`.
+    /// The administrator and every member of the group `system:masters` may do everything. A request over the network
     /// without a token is that of the user `system:anonymous`, who may read health and version.
     pub fn rbac(mut self, on: bool) -> Self {
         self.authorization = if on { Mode::Rbac } else { Mode::AlwaysAllow };
