@@ -194,6 +194,8 @@ impl Builder {
     /// | `POST /sandbox/snapshots/NAME/restore` | | restores it |
     /// | `POST /sandbox/snapshots/NAME/rewind` | | restores it with its resource versions, as [`Sandbox::rewind`] does |
     /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
+    /// | `POST /sandbox/pods` | `{"action": "exit", "of": "web", "namespace": "default", "times": 2, "code": 1, "afterSeconds": 5}` | sets a [rule](crate::PodRule) for simulated Pods: `run`, `exit`, `crashLoop`, `failImagePull`, `neverReady`, `failInit`, `failReadinessProbe`, `failLivenessProbe`, `failStartupProbe` or `recover`. Without `of` it is for every Pod |
+    /// | `POST /sandbox/nodes` | `{"action": "stop", "name": "sandbox"}` | stops or starts (`start`) a node of the simulator |
     /// | `POST /sandbox/services` | `{"service": "default/web", "address": "127.0.0.1:9443"}` | tells where a [Service](Self::service_address) is |
     ///
     /// The keys of `match` are the methods of [`RequestMatcher`](crate::RequestMatcher). An answer may have `reason`, `message` and

@@ -248,3 +248,36 @@ async fn a_wrong_control_is_refused_with_what_is_wrong() {
     // Without the setting there are no such paths.
     assert_eq!(Client::new().await.get("/sandbox/requests").await.code, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_lets_pods_fail_and_stops_a_node() {
+    let builder = Sandbox::builder().seed(1).simulator(true);
+    let client = Client::of(builder.controls_over_http(true).build().unwrap()).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let rule = json!({"action": "exit", "of": "web", "code": 3, "afterSeconds": 5});
+    assert_eq!(client.post("/sandbox/pods", &rule).await.code, 200);
+    let pod = json!({
+        "metadata": {"name": "web"},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one:1"}]},
+    });
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(client.post(pods, &pod).await.code, 201);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let status = client.get(&format!("{pods}/web")).await.json["status"].take();
+    assert_eq!(status["phase"], "Failed");
+    let ended = &status["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!(ended["exitCode"], 3);
+
+    let stop = json!({"action": "stop", "name": "sandbox"});
+    assert_eq!(client.post("/sandbox/nodes", &stop).await.code, 200);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let node = client.get("/api/v1/nodes/sandbox").await.json;
+    let mut conditions = node["status"]["conditions"].as_array().unwrap().iter();
+    let ready = conditions.find(|one| one["type"] == "Ready").unwrap();
+    assert_eq!(ready["status"], "Unknown");
+
+    let unknown = json!({"action": "stop", "name": "far"});
+    assert_eq!(client.post("/sandbox/nodes", &unknown).await.code, 404);
+    let incomplete = json!({"action": "exit"});
+    assert_eq!(client.post("/sandbox/pods", &incomplete).await.code, 400);
+}
