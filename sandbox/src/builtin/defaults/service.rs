@@ -54,6 +54,8 @@ pub(super) fn keep_allocated(fields: &mut Map<String, Value>, old: &Value) {
 }
 
 type Spec = Map<String, Value>;
+/// Whether a Service has something.
+type Has = fn(&Spec) -> bool;
 
 fn kind(spec: &Spec) -> &str {
     spec.get("type").and_then(Value::as_str).unwrap_or_default()
@@ -91,7 +93,7 @@ fn node_ports(spec: &Spec) -> Vec<&Value> {
 }
 
 fn drop_unused(spec: &mut Spec, old: &Spec) {
-    let all: [(fn(&Spec) -> bool, &[&str]); 5] = [
+    let all: [(Has, &[&str]); 5] = [
         (
             has_address,
             &[
