@@ -239,7 +239,6 @@ pub(crate) async fn of_written_endpoints(run: &mut Run) {
         });
         create(run, "v1/services", object).await;
     }
-    observe(run, "copied", KINDS, endpoints).await;
     let fewer = json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 90}]}]);
     let change =
         json!({"subsets": fewer, "metadata": {"labels": {"of": "changed"}, "annotations": null}});

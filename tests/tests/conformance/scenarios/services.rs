@@ -10,7 +10,6 @@ pub(crate) async fn of_allocation(run: &mut Run) {
     let given = |port: u16| json!([{"port": 80, "nodePort": port}]);
     for (name, spec) in [
         ("plain", json!({"ports": one})),
-        ("headless", json!({"clusterIP": "None", "ports": one})),
         (
             "external",
             json!({"type": "ExternalName", "externalName": "example.com"}),
@@ -24,7 +23,6 @@ pub(crate) async fn of_allocation(run: &mut Run) {
             "far-address",
             json!({"clusterIP": "192.0.2.7", "ports": one}),
         ),
-        ("no-address", json!({"clusterIP": "x", "ports": one})),
         ("port", json!({"type": "NodePort", "ports": given(30_707)})),
         (
             "same-port",
@@ -55,48 +53,6 @@ pub(crate) async fn of_allocation(run: &mut Run) {
         let service = json!({"metadata": {"name": name}, "spec": spec});
         step_of(run, name, Ask::post(&path, service)).await;
     }
-    for (step, name, spec) in [
-        (
-            "change: to node ports",
-            "plain",
-            json!({"type": "NodePort"}),
-        ),
-        (
-            "change: to a port of another",
-            "plain",
-            json!({"ports": given(30_707)}),
-        ),
-        (
-            "change: another number",
-            "plain",
-            json!({"ports": [{"port": 81}]}),
-        ),
-        ("change: back", "plain", json!({"type": "ClusterIP"})),
-        (
-            "change: to a name",
-            "local",
-            json!({"type": "ExternalName", "externalName": "example.com"}),
-        ),
-        (
-            "change: from a name",
-            "local",
-            json!({"type": "ClusterIP", "externalName": null}),
-        ),
-        (
-            "change: of the address",
-            "address",
-            json!({"clusterIP": "10.96.7.8"}),
-        ),
-    ] {
-        let ask = Ask::merge(format!("{path}/{name}"), json!({"spec": spec}));
-        step_of(run, step, ask).await;
-    }
-    let service = json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "ports"},
-        "spec": {"type": "NodePort", "ports": [{"name": "c", "port": 80}, {"name": "new", "port": 81}]},
-    });
-    let ask = Ask::put(format!("{path}/ports"), service);
-    step_of(run, "replace", ask).await;
 }
 
 /// Sends a request, and records the specification of the Service in its answer, or why it was refused.
