@@ -1,6 +1,6 @@
 //! The state that all parts of one sandbox share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Configurations;
+use crate::api::{Allocated, Configurations};
 use crate::authentication::{Tokens, User};
 use crate::authority::Authority;
 use crate::authorization::{self, Action, Decision, Mode, Rules};
@@ -49,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) service_accounts: bool,
     /// Held while an object that quotas count is written.
     pub(crate) quotas: Mutex<()>,
+    /// What pending writes give to Services.
+    pub(crate) allocated: Mutex<BTreeSet<Allocated>>,
     /// What clients of the last HTTPS listener trust, as PEM.
     pub(crate) root_ca: watch::Sender<String>,
     /// The snapshots of clients.
@@ -102,6 +104,7 @@ impl Core {
             controls,
             service_accounts,
             quotas: Mutex::default(),
+            allocated: Mutex::default(),
             root_ca: watch::Sender::default(),
             snapshots: Mutex::default(),
             stack: Arc::default(),

@@ -88,16 +88,16 @@
 //! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses, the paths below `/watch`,
 //!   and server-side apply of a HorizontalPodAutoscaler that was written in both of its versions.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
-//! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default storage class, the
+//! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default classes of storage and of ingresses, the
 //!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies, MutatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
-//!   `kubernetes.io/enforce-mountable-secrets`). There are no default ingress classes and Pod security checks:
+//!   `kubernetes.io/enforce-mountable-secrets`). There are no Pod security checks:
 //!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
 //!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
 //!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
-//! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas and, with RBAC, the roles of controllers.
+//! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims

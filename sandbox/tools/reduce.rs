@@ -127,13 +127,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     pack(&target.join("roles.json.gz"), &serde_json::to_vec(&body)?)
 }
 
-/// The roles and bindings that a new cluster has, without those of its controllers.
+/// The roles and bindings that a new cluster has.
 fn roles(module: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
     let folder = module.join("plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata");
     let mut roles = Vec::new();
     for name in [
         "cluster-roles",
         "cluster-role-bindings",
+        "controller-roles",
+        "controller-role-bindings",
         "namespace-roles",
         "namespace-role-bindings",
     ] {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
+use super::allocation::{Allocation, allocate};
 use super::convert;
 use super::decode::{decode, refuse};
 use super::{
@@ -72,7 +73,9 @@ async fn create_known(
         let shown = if generated { "generateName" } else { "name" };
         let shown = meta::text(&object, shown);
         let new = prepare(core, target, new, shown, options, owned)?;
-        let new = admit(core, target, new, generated, options, warnings).await?;
+        let admitted = admit(core, target, new, generated, options, warnings).await?;
+        // What was allocated is the Service's own until it is stored.
+        let (new, _allocation) = admitted;
         let name = meta::name(&new).to_owned();
         let (resource, key) = (target.storage(), target.key(&name));
         let result = options.dry_run.then(|| new.clone());
@@ -200,14 +203,14 @@ fn fill(core: &Core, target: &Target, object: &mut Value, options: &WriteOptions
 const SYSTEM_FIELDS: [&str; 3] = ["uid", "creationTimestamp", "generation"];
 
 /// Lets others change and refuse a prepared object, and validates it between both.
-async fn admit(
-    core: &Core,
+async fn admit<'a>(
+    core: &'a Core,
     target: &Target,
     mut object: Value,
     generated: bool,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
-) -> Result<Value, ApiError> {
+) -> Result<(Value, Allocation<'a>), ApiError> {
     let kind = &target.kind;
     if options.admitted && admission::mutates(core) {
         let mut seen = object.clone();
@@ -239,6 +242,7 @@ async fn admit(
     }
     escalation::check(core, target, options, None, &object)?;
     builtin::complete_object(kind, &mut object, None);
+    let allocation = allocate(core, target, &mut object, None)?;
     let causes = validate::object(kind, "", &object, None, &mut Vec::new());
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(&object), causes));
@@ -250,7 +254,7 @@ async fn admit(
         let attributes = Attributes::of_write(target, "", Operation::Create, name, options);
         admission::validate(core, &attributes, Some(&object), None, warnings).await?;
     }
-    Ok(object)
+    Ok((object, allocation))
 }
 
 fn namespaces() -> GroupResource {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission::{Attributes, Operation};
+use super::allocation::{Allocation, allocate};
 use super::convert;
 use super::deadline::Deadline;
 use super::decode::{decode, refuse};
@@ -166,7 +167,8 @@ pub(crate) async fn update(
             current: &current,
         };
         let finished = write.finish(new, owned, &mut warnings).await;
-        let new = finished.map_err(|error| error.warned(&warnings))?;
+        // What was allocated is the Service's own until it is stored.
+        let (new, _allocation) = finished.map_err(|error| error.warned(&warnings))?;
         let written = |(object, stored): (Arc<Value>, Option<Arc<Encoded>>)| Written {
             object,
             stored,
@@ -287,8 +289,8 @@ fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result
 
 /// A change of an object that is being made.
 #[derive(Clone, Copy)]
-struct Write<'a> {
-    core: &'a Core,
+struct Write<'a, 'c> {
+    core: &'c Core,
     target: &'a Target,
     name: &'a str,
     subresource: &'a str,
@@ -296,14 +298,14 @@ struct Write<'a> {
     current: &'a Value,
 }
 
-impl Write<'_> {
+impl<'c> Write<'_, 'c> {
     /// Makes the state to store from the one that a request asks for.
     async fn finish(
         self,
         new: Value,
         owned: bool,
         warnings: &mut Vec<String>,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Allocation<'c>), ApiError> {
         let Self {
             core,
             target,
@@ -326,7 +328,11 @@ impl Write<'_> {
         }
         escalation::check(core, target, options, Some(current), &new)?;
         check(target, name, subresource, (current, &mut new), warnings)?;
-        let new = self.record(new, is_owned);
+        let mut new = self.record(new, is_owned);
+        let allocation = match subresource {
+            "" => allocate(core, target, &mut new, Some(current))?,
+            _ => Allocation::none(core),
+        };
         admission::check(core, target, subresource, Some(current), &new)
             .map_err(|why| ApiError::forbidden(&target.resource(), name, &why))?;
         if options.admitted && admission::validates(core) {
@@ -335,7 +341,7 @@ impl Write<'_> {
             let old = scale::shown(target, subresource, current)?;
             admission::validate(core, &attributes, Some(&seen), Some(&old), warnings).await?;
         }
-        Ok(new)
+        Ok((new, allocation))
     }
 
     fn attributes(&self) -> Attributes<'_> {

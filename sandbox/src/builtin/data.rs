@@ -106,7 +106,7 @@ fn read_roles() -> Roles {
     serde_json::from_str(&unpacked(packed)).expect("embedded roles")
 }
 
-/// The roles and bindings that a new cluster has, but those of its controllers.
+/// The roles and bindings that a new cluster has.
 pub(crate) fn roles() -> Vec<Value> {
     read_roles().objects
 }

@@ -31,7 +31,9 @@ pub(crate) use data::{
     Resource, Subresource, checksum, column_description, definition, definition_names, describe,
     description, parameter_description, resources, roles, source,
 };
-pub(crate) use defaults::{complete_object, default_object, qos_class, shown_object};
+pub(crate) use defaults::{
+    complete_object, default_object, has_health_check, has_node_ports, qos_class, shown_object,
+};
 pub use kinds::kinds;
 pub(crate) use kinds::mistyped;
 pub use schema::{schema, schema_json};

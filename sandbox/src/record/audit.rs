@@ -15,7 +15,7 @@ pub(crate) struct Audit(Option<Arc<Mutex<Notes>>>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The fields of `objectRef` that only the object in the body tells.
+    /// The fields of `objectRef` that the path does not tell.
     pub(crate) object: Vec<(&'static str, String)>,
     /// The `Status` that is the answer; null for another answer.
     pub(crate) status: Value,
@@ -49,6 +49,12 @@ impl Audit {
         let field = |name: &'static str| (name, meta::text(object, name).to_owned());
         let fields = ["namespace", "name", "uid", "resourceVersion"].map(field);
         notes.lock().object = fields.into();
+    }
+
+    /// Notes the name of the object of a request, which its path may not tell.
+    pub(crate) fn name(&self, name: &str) {
+        let Some(notes) = &self.0 else { return };
+        notes.lock().object.push(("name", name.to_owned()));
     }
 
     /// Notes the answer, if it is a `Status`.

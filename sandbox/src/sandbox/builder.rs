@@ -136,8 +136,8 @@ impl Builder {
     /// Turns RBAC on or off. Default: off, and every authenticated user may do everything.
     ///
     /// With RBAC, a user may do what Roles, ClusterRoles and their bindings allow, and nothing else, and access reviews
-    /// are answered accordingly. A user grants only what the user may do. The roles of a new cluster exist, such as `view` and `edit`, but not those of its
-    /// controllers. The administrator and every member of the group `system:masters` may do everything. A request over the network
+    /// are answered accordingly. A user grants only what the user may do. The roles and bindings of a new cluster exist, such as `view` and `edit`.
+    /// The administrator and every member of the group `system:masters` may do everything. A request over the network
     /// without a token is that of the user `system:anonymous`, who may read health and version.
     pub fn rbac(mut self, on: bool) -> Self {
         self.authorization = if on { Mode::Rbac } else { Mode::AlwaysAllow };
@@ -194,6 +194,8 @@ impl Builder {
     /// | `POST /sandbox/snapshots/NAME/restore` | | restores it |
     /// | `POST /sandbox/snapshots/NAME/rewind` | | restores it with its resource versions, as [`Sandbox::rewind`] does |
     /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
+    /// | `POST /sandbox/pods` | `{"action": "exit", "of": "web", "namespace": "default", "times": 2, "code": 1, "afterSeconds": 5}` | sets a [rule](crate::PodRule) for simulated Pods: `run`, `exit`, `crashLoop`, `failImagePull`, `neverReady`, `failInit`, `failReadinessProbe`, `failLivenessProbe`, `failStartupProbe` or `recover`. Without `of` it is for every Pod |
+    /// | `POST /sandbox/nodes` | `{"action": "stop", "name": "sandbox"}` | stops or starts (`start`) a node of the simulator |
     /// | `POST /sandbox/services` | `{"service": "default/web", "address": "127.0.0.1:9443"}` | tells where a [Service](Self::service_address) is |
     ///
     /// The keys of `match` are the methods of [`RequestMatcher`](crate::RequestMatcher). An answer may have `reason`, `message` and

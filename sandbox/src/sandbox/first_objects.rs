@@ -48,7 +48,14 @@ pub(super) fn publish_service(core: &Arc<Core>, listener: SocketAddr) -> Result<
         "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}});
     let handle = Handle::new(core, "kube-apiserver");
-    create(&handle, &GroupResource::new("", "services"), service)?;
+    let services = GroupResource::new("", "services");
+    // It has the address already.
+    if handle
+        .get(&services, Some("default"), "kubernetes")
+        .is_none()
+    {
+        create(&handle, &services, service)?;
+    }
     let address = match listener.ip() {
         address if address.is_unspecified() => address_of_machine(address),
         address => Some(address),
@@ -122,7 +129,7 @@ pub(super) fn create_priority_classes(core: &Arc<Core>) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Creates the roles and bindings that a new cluster has, such as `view`, `edit`, `admin` and `cluster-admin`. Those of its controllers are missing.
+/// Creates the roles and bindings that a new cluster has, such as `view`, `edit`, `admin` and `cluster-admin`.
 ///
 /// # Errors
 /// None.

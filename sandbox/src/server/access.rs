@@ -21,6 +21,8 @@ pub(super) fn authorize(
     record: &RecordedRequest,
     audit: &Audit,
 ) -> Result<(), ApiError> {
+    let name = name_of(route, query, &record.verb);
+    audit.name(&name);
     if core.authorization == Mode::AlwaysAllow {
         note(audit, true, "");
         return Ok(());
@@ -32,12 +34,7 @@ pub(super) fn authorize(
             resource: route.resource.clone(),
             subresource: route.subresource.clone().unwrap_or_default(),
             namespace: route.namespace.clone().unwrap_or_default(),
-            // A list of one object is authorized by the name of that object.
-            name: match (&route.name, &*record.verb) {
-                (Some(name), _) => name.clone(),
-                (None, "list" | "watch") => selected(query),
-                (None, _) => String::new(),
-            },
+            name,
         },
     };
     let action = Action {
@@ -55,6 +52,17 @@ pub(super) fn authorize(
         check(core, user, &Action { verb, ..action })?;
     }
     Ok(())
+}
+
+/// The name of the object of a request. A list of one object has the name of that object.
+fn name_of(route: &Route, query: &Query, verb: &str) -> String {
+    match (route, verb) {
+        (Route::Other, _) => String::new(),
+        (Route::Resource(route), "list" | "watch") => {
+            route.name.clone().unwrap_or_else(|| selected(query))
+        }
+        (Route::Resource(route), _) => route.name.clone().unwrap_or_default(),
+    }
 }
 
 /// Notes a decision for the audit log.

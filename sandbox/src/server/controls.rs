@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::pod_controls::{control_nodes, control_pods};
 use super::request::Incoming;
 use super::respond::{self, Body};
 use super::{CONTROLS, body};
@@ -195,6 +196,14 @@ where
             faults.heal();
             json!({})
         }
+        ("POST", ["pods"]) => {
+            control_pods(core, read(&body)?)?;
+            json!({})
+        }
+        ("POST", ["nodes"]) => {
+            control_nodes(core, &read(&body)?)?;
+            json!({})
+        }
         ("POST", ["watches"]) => json!({"watches": control_watches(core, read(&body)?)}),
         ("POST", ["caches"]) => {
             control_caches(core, read(&body)?)?;
@@ -247,7 +256,7 @@ where
             _,
             [
                 "requests" | "faults" | "figures" | "partitions" | "watches" | "caches" | "clock"
-                | "compact" | "snapshots" | "services",
+                | "compact" | "snapshots" | "services" | "pods" | "nodes",
             ]
             | ["snapshots", _]
             | ["snapshots", _, "restore" | "rewind"],

@@ -9,7 +9,7 @@
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `deadline.rs` | how long the server works on a request |
 //! | `access.rs` | authorization and impersonation |
-//! | `controls.rs` | faults, snapshots, the clock and recorded requests for clients in any language |
+//! | `controls.rs`, `pod_controls.rs` | faults, snapshots, the clock, recorded requests, and rules for Pods and nodes, for clients in any language |
 //! | `documents.rs`, `health.rs`, `metrics.rs` | discovery and OpenAPI; health checks; metrics |
 //! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
@@ -40,6 +40,7 @@ mod metrics;
 mod negotiate;
 mod options;
 mod patch;
+mod pod_controls;
 mod pods;
 mod protobuf;
 mod query;

@@ -257,3 +257,36 @@ async fn the_record_of_a_create_has_the_name_that_the_object_got() {
     let requests = client.get("/sandbox/requests").await.json["items"].take();
     assert_eq!(requests[0]["name"], created["metadata"]["name"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_lets_pods_fail_and_stops_a_node() {
+    let builder = Sandbox::builder().seed(1).simulator(true);
+    let client = Client::of(builder.controls_over_http(true).build().unwrap()).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let rule = json!({"action": "exit", "of": "web", "code": 3, "afterSeconds": 5});
+    assert_eq!(client.post("/sandbox/pods", &rule).await.code, 200);
+    let pod = json!({
+        "metadata": {"name": "web"},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one:1"}]},
+    });
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(client.post(pods, &pod).await.code, 201);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let status = client.get(&format!("{pods}/web")).await.json["status"].take();
+    assert_eq!(status["phase"], "Failed");
+    let ended = &status["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!(ended["exitCode"], 3);
+
+    let stop = json!({"action": "stop", "name": "sandbox"});
+    assert_eq!(client.post("/sandbox/nodes", &stop).await.code, 200);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let node = client.get("/api/v1/nodes/sandbox").await.json;
+    let mut conditions = node["status"]["conditions"].as_array().unwrap().iter();
+    let ready = conditions.find(|one| one["type"] == "Ready").unwrap();
+    assert_eq!(ready["status"], "Unknown");
+
+    let unknown = json!({"action": "stop", "name": "far"});
+    assert_eq!(client.post("/sandbox/nodes", &unknown).await.code, 404);
+    let incomplete = json!({"action": "exit"});
+    assert_eq!(client.post("/sandbox/pods", &incomplete).await.code, 400);
+}

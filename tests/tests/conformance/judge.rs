@@ -12,7 +12,7 @@ use crate::{
     comparison::Difference,
     known_differences,
     scenarios::{self, Scenario},
-    servers::{Compared, Servers},
+    servers::{Beside, Compared, Servers},
     stored_answers,
 };
 
@@ -42,17 +42,28 @@ pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
         .into_iter()
         .filter(|scenario| everything || of_scenario.contains_key(&scenario.name))
         .collect();
-    let mut missing = selected_scenarios.iter().map(|scenario| &scenario.name);
-    let needs_real = missing.any(|name| stored_answers::read(name).is_none());
-    let Some(servers) = Servers::start(needs_real).await else {
-        return true;
-    };
+    let mut servers = BTreeMap::new();
+    for beside in [Beside::Few, Beside::Workloads] {
+        let mut with = selected_scenarios
+            .iter()
+            .filter(|one| one.beside() == beside)
+            .peekable();
+        if with.peek().is_none() {
+            continue;
+        }
+        let needs_real = with.any(|one| stored_answers::read(&one.name).is_none());
+        let Some(started) = Servers::start(beside, needs_real).await else {
+            return true;
+        };
+        servers.insert(beside, started);
+    }
 
     let (alone, together): (Vec<_>, Vec<_>) = selected_scenarios
         .iter()
         .partition(|scenario| scenario.affects_others());
     let compare = |scenario: &'_ Scenario| {
-        let (name, servers, scenario) = (scenario.name.clone(), &servers, scenario.clone());
+        let servers = &servers[&scenario.beside()];
+        let (name, scenario) = (scenario.name.clone(), scenario.clone());
         async move { (name, servers.compare(&scenario).await) }
     };
     let mut finished = Box::pin(

@@ -1,6 +1,6 @@
 //! Runs a scenario against one server and records its answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -11,7 +11,7 @@ use pilothouse_sandbox::internals::protobuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{kubectl::Kubectl, printed::normalised};
+use crate::{kubectl::Kubectl, printed::normalised, servers::Server};
 
 /// How long to wait for an event of a watch that sends fewer than expected.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -136,16 +136,22 @@ impl Ask {
 pub(crate) struct Run {
     client: Client,
     kubectl: Arc<Kubectl>,
+    /// The audit log, if the server writes one.
+    audit: Option<PathBuf>,
+    /// How many events of the audit log were read.
+    audited: usize,
     pub(crate) namespace: String,
     pub(crate) answers: Vec<Answer>,
 }
 
 impl Run {
     /// Creates the namespace `namespace` and starts a run in it.
-    pub(crate) async fn start(client: Client, kubectl: Arc<Kubectl>, namespace: &str) -> Self {
+    pub(crate) async fn start(server: &Server, namespace: &str) -> Self {
         let mut run = Self {
-            client,
-            kubectl,
+            client: server.client.clone(),
+            kubectl: server.kubectl.clone(),
+            audit: server.audit.clone(),
+            audited: 0,
             namespace: namespace.into(),
             answers: Vec::new(),
         };
@@ -226,6 +232,35 @@ impl Run {
             }
             assert!(tokio::time::Instant::now() < late, "waited: {answer:?}");
             tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Returns the events of the audit log that name the namespace of this run, and that were not returned before. Waits for the first.
+    ///
+    /// # Panics
+    /// If the server writes no audit log: `PILOTHOUSE_CLUSTER` names one of somebody else.
+    pub(crate) async fn audited(&mut self) -> Vec<Value> {
+        let path = self.audit.as_ref().expect("a server with an audit log");
+        let late = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            // The last line may not be whole.
+            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let events = whole
+                .lines()
+                .filter(|line| line.contains(&self.namespace))
+                .map(|line| serde_json::from_str::<Value>(line).unwrap())
+                .filter(|event| {
+                    let uri = event["requestURI"].as_str().unwrap_or_default();
+                    uri.contains(&self.namespace)
+                });
+            let new: Vec<Value> = events.skip(self.audited).collect();
+            if new.iter().any(|event| event["stage"] == "ResponseComplete") {
+                self.audited += new.len();
+                return new;
+            }
+            assert!(tokio::time::Instant::now() < late, "waited: {new:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! The two servers that the scenarios share.
 
-use std::{any::Any, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+use std::{any::Any, fs::File, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
 
 use futures_util::FutureExt;
 use pilothouse::{
@@ -19,8 +19,27 @@ use crate::{
     stored_answers,
 };
 
-/// Only controllers that do not change the objects of the tests.
-const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller";
+/// Which controllers run beside the API servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Beside {
+    /// Only those that do not change the objects of the tests.
+    Few,
+    /// Those whose work is compared. Nobody runs the Pods of a node that has no kubelet.
+    Workloads,
+}
+
+impl Beside {
+    fn of_real(self) -> &'static str {
+        match self {
+            Self::Few => "--controllers=garbage-collector-controller,namespace-controller",
+            Self::Workloads => {
+                "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,\
+                 replicaset-controller,endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller,\
+                 clusterrole-aggregation-controller,disruption-controller"
+            }
+        }
+    }
+}
 
 /// A sandbox, and a real API server unless all its answers are stored. If the real server is our own, it ends when this is
 /// dropped.
@@ -34,9 +53,11 @@ pub(crate) struct Servers {
 }
 
 /// How scenarios reach a server.
-struct Server {
-    client: Client,
-    kubectl: Arc<Kubectl>,
+pub(crate) struct Server {
+    pub(crate) client: Client,
+    pub(crate) kubectl: Arc<Kubectl>,
+    /// Where it logs requests.
+    pub(crate) audit: Option<PathBuf>,
 }
 
 /// The answers of the real server to a scenario, and how those of the sandbox differ.
@@ -48,25 +69,34 @@ pub(crate) struct Compared {
 
 impl Servers {
     /// Starts the sandbox and, if it is needed, the real server that the environment names. Returns `None` if it names none.
-    pub(crate) async fn start(needs_real: bool) -> Option<Self> {
+    pub(crate) async fn start(beside: Beside, needs_real: bool) -> Option<Self> {
         let server = match needs_real {
-            true => Some(RealServer::from_environment(&[CONTROLLERS])?),
+            true => Some(RealServer::from_environment(&[
+                beside.of_real(),
+                "--audit",
+            ])?),
             false => None,
         };
         let real = match &server {
             Some(server) => Some(Server::real(server.kubeconfig().to_owned()).await),
             None => None,
         };
-        let cluster = Cluster::with(Sandbox::builder().rbac(true)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let audit = folder.path().join("audit.log");
+        let sandbox = Sandbox::builder()
+            .rbac(true)
+            .simulator(beside == Beside::Workloads)
+            .audit(File::create(&audit).unwrap());
+        let cluster = Cluster::with(sandbox).unwrap();
         let https = cluster.sandbox().serve_https(([127, 0, 0, 1], 0).into());
         let https = https.await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, cluster.sandbox().kubeconfig(&https)).unwrap();
         Some(Self {
             sandbox: Server {
                 client: cluster.client().clone(),
                 kubectl: Arc::new(Kubectl::new(kubeconfig)),
+                audit: Some(audit),
             },
             real,
             _cluster: cluster,
@@ -111,6 +141,7 @@ impl Server {
         let config = Config::from_kubeconfig(&options).await.unwrap();
         Self {
             client: Client::new(config).unwrap(),
+            audit: Some(kubeconfig.with_file_name("audit.log")).filter(|log| log.exists()),
             kubectl: Arc::new(Kubectl::new(kubeconfig)),
         }
     }
@@ -119,7 +150,7 @@ impl Server {
     async fn answers(&self, scenario: &Scenario) -> Result<Vec<Answer>, String> {
         let run = async {
             let namespace = scenario.namespace();
-            let run = Run::start(self.client.clone(), self.kubectl.clone(), &namespace).await;
+            let run = Run::start(self, &namespace).await;
             (scenario.run)(run).await
         };
         let run = AssertUnwindSafe(run).catch_unwind().await;

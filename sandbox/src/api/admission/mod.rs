@@ -12,16 +12,19 @@
 //! | `protection.rs` | StorageObjectInUseProtection | gives claims, volumes and attribute classes the finalizer that protects them |
 //! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
+//! | `ingress_class.rs` | DefaultIngressClass | gives an Ingress the default class |
 //! | `policies/` | MutatingAdmissionPolicy, ValidatingAdmissionPolicy | evaluates policies |
 //! | `webhooks/` | MutatingAdmissionWebhook, ValidatingAdmissionWebhook | asks webhooks |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
 //! | `resources.rs` | | what Pods and containers ask for |
 //!
-//! `configurations.rs` holds the webhooks and policies, `attributes.rs` describes a request to them, `rules.rs` says which of them match it, `round.rs` which of them see a change of others, `expressions/` evaluates their expressions.
+//! `configurations.rs` holds the webhooks and policies, `default_class.rs` finds the default among classes, `attributes.rs` describes a request to them, `rules.rs` says which of them match it, `round.rs` which of them see a change of others, `expressions/` evaluates their expressions.
 
 mod attributes;
 mod configurations;
+mod default_class;
 mod expressions;
+mod ingress_class;
 mod limit_range;
 mod policies;
 mod priority;
@@ -78,6 +81,10 @@ pub(super) fn admit_new(core: &Core, target: &Target, object: &mut Value) -> Res
         }
         ("", "PersistentVolumeClaim") => {
             storage_class::admit(core, object);
+            Ok(())
+        }
+        ("networking.k8s.io", "Ingress") => {
+            ingress_class::admit(core, object);
             Ok(())
         }
         ("scheduling.k8s.io", "PriorityClass") => priority::admit_class(core, object, None),

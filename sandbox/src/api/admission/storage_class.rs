@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::default_class::default_class;
 use crate::core::Core;
 use crate::meta;
 use crate::registry::GroupResource;
@@ -18,30 +19,15 @@ pub(crate) fn class_of(object: &Value) -> &str {
     class.unwrap_or_default()
 }
 
-/// Gives a claim that names no class the default one: of several the newest.
+/// Gives a claim that names no class the default one.
 pub(super) fn admit(core: &Core, claim: &mut Value) {
     let annotated = !claim["metadata"]["annotations"][OLD_NAME].is_null();
     if annotated || !claim["spec"]["storageClassName"].is_null() {
         return;
     }
     let classes = GroupResource::new("storage.k8s.io", "storageclasses");
-    let Some(Ok(listed)) = core.store.list(&classes, None, None, None) else {
-        return;
-    };
-    let all = listed.entries.into_iter().map(|entry| entry.object);
-    let mut defaults: Vec<_> = all
-        .filter(|class| {
-            let annotations = &class["metadata"]["annotations"];
-            DEFAULT.iter().any(|name| annotations[name] == "true")
-        })
-        .collect();
-    // The list is sorted by name, and the sort keeps that order for equal times.
-    defaults.sort_by(|one, other| {
-        let created = |class| meta::text(class, "creationTimestamp");
-        created(other).cmp(created(one))
-    });
     let spec = claim.get_mut("spec").and_then(Value::as_object_mut);
-    if let (Some(spec), Some(class)) = (spec, defaults.first()) {
-        spec.insert("storageClassName".into(), meta::name(class).into());
+    if let (Some(spec), Some(class)) = (spec, default_class(core, &classes, &DEFAULT)) {
+        spec.insert("storageClassName".into(), meta::name(&class).into());
     }
 }

@@ -10,6 +10,7 @@
 //! | `devices.rs` | `resource.k8s.io` |
 //! | `limits.rs` | LimitRanges, ResourceQuotas, and the flow control of API requests |
 //! | `network.rs` | Endpoints, EndpointSlices, and `networking.k8s.io` |
+//! | `service.rs` | Services |
 //! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 
 mod admission;
@@ -20,6 +21,8 @@ mod limits;
 mod network;
 mod object;
 mod pod;
+mod service;
 mod storage;
 
 pub(crate) use object::{complete_object, default_object, qos_class, shown_object};
+pub(crate) use service::{has_health_check, has_node_ports};

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{each, ensure, fill, object};
 use super::pod::{canonicalize, default_pod_spec, default_resources, request_limits};
-use super::{admission, autoscaler, devices, limits, network, storage};
+use super::{admission, autoscaler, devices, limits, network, service, storage};
 use crate::builtin::conversion::shared_storage;
 use crate::builtin::written::{drop_unset, fill_written, forget_empty_lists};
 use crate::registry::ServedKind;
@@ -48,16 +48,14 @@ fn keeps_json(kind: &ServedKind) -> bool {
 
 /// Adds what a real server computes for a new object, or for a change of `old`. No manager owns these fields.
 ///
-/// A Job's selector is made from `metadata.uid`, which must be set before. The address of a Service depends on its
-/// namespace and name.
+/// A Job's selector is made from `metadata.uid`, which must be set before.
 pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<&Value>) {
     if !keeps_json(kind) {
         forget_empty_lists(kind, value);
     }
     let Value::Object(fields) = value else { return };
     match (kind.group.as_str(), kind.kind.as_str(), old) {
-        ("", "Service", None) => addresses(fields),
-        ("", "Service", Some(old)) => keep_addresses(fields, old),
+        ("", "Service", Some(old)) => service::keep_allocated(fields, old),
         ("batch", "Job", None) => job_selector(fields),
         ("apps", "DaemonSet", Some(old)) => count_templates(fields, old),
         _ => {}
@@ -80,7 +78,7 @@ fn default_fields(kind: &ServedKind, fields: &mut Map<String, Value>) {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => namespace(fields),
         ("", "Pod") => pod(fields),
-        ("", "Service") => service(fields),
+        ("", "Service") => service::service(fields),
         ("", "Secret") => secret(fields),
         ("", "PersistentVolumeClaim") => claim(fields),
         ("", "Node") => node(fields),
@@ -162,95 +160,6 @@ pub(crate) fn qos_class(spec: &Value) -> &'static str {
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
     }
-}
-
-fn service(fields: &mut Map<String, Value>) {
-    let Some(spec) = ensure(fields, "spec") else {
-        return;
-    };
-    fill(spec, "type", "ClusterIP");
-    fill(spec, "sessionAffinity", "None");
-    if spec.get("sessionAffinity").and_then(Value::as_str) == Some("ClientIP") {
-        fill(
-            spec,
-            "sessionAffinityConfig",
-            json!({"clientIP": {"timeoutSeconds": 10800}}),
-        );
-    }
-    each(spec, "ports", |port| {
-        fill(port, "protocol", "TCP");
-        if let Some(number) = port.get("port").cloned() {
-            fill(port, "targetPort", number);
-        }
-    });
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
-    let (exposed, balanced) = (
-        matches!(kind, "NodePort" | "LoadBalancer"),
-        kind == "LoadBalancer",
-    );
-    if kind != "ExternalName" {
-        fill(spec, "internalTrafficPolicy", "Cluster");
-    }
-    if exposed {
-        fill(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if balanced {
-        fill(spec, "allocateLoadBalancerNodePorts", true);
-    }
-    if let Some(status) = ensure(fields, "status") {
-        fill(status, "loadBalancer", json!({}));
-    }
-}
-
-/// Sets the addresses of a Service that has an address in the cluster.
-fn addresses(fields: &mut Map<String, Value>) {
-    let address = cluster_ip(fields);
-    let Some(spec) = ensure(fields, "spec") else {
-        return;
-    };
-    if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
-        return;
-    }
-    fill(spec, "clusterIP", address);
-    let addresses = json!([spec.get("clusterIP").cloned().unwrap_or_default()]);
-    fill(spec, "clusterIPs", addresses);
-    fill(spec, "ipFamilies", json!(["IPv4"]));
-    fill(spec, "ipFamilyPolicy", "SingleStack");
-}
-
-/// Keeps the addresses if a change does not mention them.
-fn keep_addresses(fields: &mut Map<String, Value>, old: &Value) {
-    let kept = old.get("spec").and_then(Value::as_object);
-    if let (Some(kept), Some(spec)) = (kept, ensure(fields, "spec"))
-        && spec.get("type").and_then(Value::as_str) != Some("ExternalName")
-    {
-        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            if let Some(value) = kept.get(field) {
-                fill(spec, field, value.clone());
-            }
-        }
-    }
-    addresses(fields);
-}
-
-/// An address in 10.96.0.0/12 that depends only on the Service's namespace and name.
-fn cluster_ip(fields: &Map<String, Value>) -> String {
-    let metadata = fields.get("metadata");
-    let text = |key: &str| metadata.and_then(|m| m.get(key)?.as_str()).unwrap_or("");
-    let mut hash: u32 = 0x811c_9dc5;
-    for byte in text("namespace")
-        .bytes()
-        .chain([b'/'])
-        .chain(text("name").bytes())
-    {
-        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    }
-    let [high, middle, low, fold] = hash.to_be_bytes();
-    format!(
-        "10.{}.{middle}.{}",
-        96 + (high & 15),
-        (low ^ fold).clamp(1, 254)
-    )
 }
 
 fn secret(fields: &mut Map<String, Value>) {

@@ -155,6 +155,14 @@ fn service(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
             found.push(FieldError::duplicate(&field, port.clone()));
         }
     }
+    if kind == "ClusterIP" {
+        let with = ports.iter().enumerate();
+        for (index, _) in with.filter(|(_, port)| !at(port, "/nodePort").is_null()) {
+            let field = format!("spec.ports[{index}].nodePort");
+            let why = "may not be used when `type` is 'ClusterIP'";
+            found.push(FieldError::forbidden(field, why));
+        }
+    }
     let was = old.map_or("", |old| text(old, "/spec/clusterIP"));
     let stays = old.is_some_and(|old| text(old, "/spec/type") != "ExternalName");
     if let Some(old) = old

@@ -205,6 +205,7 @@ impl Simulator {
                     }
                     if resource == nodes() {
                         self.enqueue_for_nodes();
+                        self.enqueue_pods_of(meta::name(&object));
                     } else if resource == autoscalers() {
                         self.autoscalers.forget(uid);
                     }
@@ -333,6 +334,15 @@ impl Simulator {
         }
     }
 
+    /// Enqueues the Pods of a node that is gone: nobody else ends them now.
+    fn enqueue_pods_of(&mut self, node: &str) {
+        for pod in self.handle.list(&pods(), None) {
+            if pod["spec"]["nodeName"] == node {
+                self.enqueue(ObjectKey::of(pods(), &pod));
+            }
+        }
+    }
+
     fn enqueue_all(&mut self, resource: &GroupResource) {
         for object in self.handle.list(resource, None) {
             self.enqueue(ObjectKey::of(resource.clone(), &object));
@@ -422,15 +432,21 @@ impl Simulator {
         match node.unwrap_or_default() {
             // Nobody is there to start or to end containers.
             node if rules.stopped_since(node).is_some() => None,
+            // Whoever runs that node ends its Pods.
+            node if !node::is_simulated(node) && self.has_node(node) => None,
             _ if meta::is_deleting(pod) => self.kubelet.end(&self.handle, pod),
             "" => {
                 scheduler::schedule(&self.handle, pod);
                 None
             }
             node if node::is_simulated(node) => self.kubelet.reconcile(&self.handle, pod),
-            // The Pod is bound to another node.
+            // The Pod is bound to a node that does not exist.
             _ => None,
         }
+    }
+
+    fn has_node(&self, name: &str) -> bool {
+        self.handle.get(&nodes(), None, name).is_some()
     }
 }
 

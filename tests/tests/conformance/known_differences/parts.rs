@@ -33,15 +33,6 @@ pub(super) const ROWS: &[Row] = &[
         why: CERTIFICATE,
     },
     Row {
-        steps: &[
-            "kubectl-create: get service n -o yaml",
-            "kubectl-run: describe what was exposed",
-            "kubectl-run: get what was exposed",
-        ],
-        paths: &["/body/stdout"],
-        why: "no ports at the nodes are allotted, because nothing would listen there",
-    },
-    Row {
         steps: &["kubectl-nodes: describe node"],
         paths: &["/body/stdout"],
         why: "a real server taints a new node, and a controller removes the taint when the node is ready",

@@ -6,6 +6,7 @@ use crate::run::{Ask, Run};
 
 const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 const STORAGE: &str = "/apis/storage.k8s.io/v1/storageclasses";
+const INGRESS: &str = "/apis/networking.k8s.io/v1/ingressclasses";
 
 /// A Pod without the token of its service account, which the sandbox adds only with the simulator.
 pub(super) fn pod(name: &str, fields: &Value) -> Value {
@@ -179,5 +180,45 @@ pub(crate) async fn of_claims(run: &mut Run) {
         run.record(step, answer.body["spec"].clone());
     }
     run.send_unrecorded(Ask::delete(format!("{STORAGE}/{name}")))
+        .await;
+}
+
+pub(crate) async fn of_ingresses(run: &mut Run) {
+    let name = "pilothouse-default";
+    let class = json!({
+        "metadata": {"name": name, "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}},
+        "spec": {"controller": "example.com/ingress"},
+    });
+    run.send_unrecorded(Ask::post(INGRESS, class)).await;
+    let path = run.path("networking.k8s.io/v1/ingresses");
+    let ingress = |name: &str, metadata: Value, class: Value| {
+        let mut ingress = json!({
+            "metadata": metadata,
+            "spec": {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}},
+        });
+        ingress["metadata"]["name"] = json!(name);
+        if !class.is_null() {
+            ingress["spec"]["ingressClassName"] = class;
+        }
+        ingress
+    };
+    let probe = Ask::post(
+        format!("{path}?dryRun=All"),
+        ingress("probe", json!({}), Value::Null),
+    );
+    run.until(probe, |answer| {
+        answer.body["spec"]["ingressClassName"] == name
+    })
+    .await;
+    let old = json!({"annotations": {"kubernetes.io/ingress.class": "old"}});
+    for (step, metadata, class) in [
+        ("no class", json!({}), Value::Null),
+        ("another class", json!({}), json!("another")),
+        ("the old annotation", old, Value::Null),
+    ] {
+        let ingress = ingress(&step.replace(' ', "-"), metadata, class);
+        run.step(step, Ask::post(&path, ingress)).await;
+    }
+    run.send_unrecorded(Ask::delete(format!("{INGRESS}/{name}")))
         .await;
 }

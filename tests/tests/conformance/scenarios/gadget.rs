@@ -124,6 +124,10 @@ fn spec() -> Value {
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             "nullable": {"type": "string", "nullable": true},
             "nullableDefault": {"type": "string", "nullable": true, "default": "d"},
+            "level": level(json!(["low", "high"])), "levelOrNull": level(json!(["low", null])),
+            "levels": {"type": "array", "items": level(json!(["low", "high"]))},
+            "levelsOrNull": {"type": "array", "items": level(json!(["low", null]))},
+            "levelOf": {"type": "object", "additionalProperties": level(json!(["low", "high"]))},
             "deep": {
                 "type": "object", "default": {},
                 "properties": {"inner": {"type": "object", "default": {"a": 1}, "properties": {"a": integer, "b": {"type": "boolean", "default": true}}}},
@@ -172,6 +176,11 @@ fn spec() -> Value {
             },
         ],
     })
+}
+
+/// An enum for which the schema allows null.
+fn level(values: Value) -> Value {
+    json!({"type": "string", "nullable": true, "enum": values})
 }
 
 fn status() -> Value {

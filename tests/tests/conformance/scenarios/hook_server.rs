@@ -1,6 +1,9 @@
 //! A webhook server that both API servers call by URL.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -10,6 +13,10 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig};
+
+/// The path of a webhook that answers late.
+const SLOW: &str = "slow";
+const DELAY: Duration = Duration::from_secs(20);
 
 /// Returns code and body of the answer to a path and a review.
 type Answers = fn(&str, &Value) -> (u16, String);
@@ -84,11 +91,18 @@ async fn answer(
     asked: Arc<Mutex<Vec<Value>>>,
 ) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let path = request.uri().path().trim_start_matches('/').to_owned();
+    let query = request.uri().query().map(str::to_owned);
     let body = request.into_body().collect().await?.to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut seen = review["request"].clone();
     seen["path"] = path.as_str().into();
+    if path == SLOW {
+        seen["query"] = query.into();
+    }
     asked.lock().unwrap().push(seen);
+    if path == SLOW {
+        tokio::time::sleep(DELAY).await;
+    }
     let (code, body) = answers(&path, &review);
     let content_type = match body.starts_with('{') {
         true => "application/json",

@@ -2,8 +2,11 @@
 
 mod admission;
 mod apply;
+mod audit;
+mod controllers;
 mod conversion;
 mod crud;
+mod deadlines;
 mod definitions;
 mod discovery;
 mod forms;
@@ -20,6 +23,7 @@ mod ratcheting;
 mod refusals;
 mod reviews;
 mod selectable_fields;
+mod services;
 mod status;
 mod subresources;
 mod validation;
@@ -28,7 +32,7 @@ mod webhooks;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use crate::run::Run;
+use crate::{run::Run, servers::Beside};
 
 /// Steps that run in order, in a new namespace.
 #[derive(Clone)]
@@ -60,10 +64,21 @@ impl Scenario {
         namespace.trim_end_matches('-').into()
     }
 
+    /// Which controllers the scenario needs.
+    pub(crate) fn beside(&self) -> Beside {
+        match self.name.starts_with("controllers-") {
+            true => Beside::Workloads,
+            false => Beside::Few,
+        }
+    }
+
     /// Whether the scenario makes the server treat the objects of others differently: by admission, or by a default class.
     pub(crate) fn affects_others(&self) -> bool {
         let default_classes = self.name.starts_with("admission");
+        // Annotations count the webhooks of all configurations.
+        let counts_webhooks = self.name == "audit";
         default_classes
+            || counts_webhooks
             || ["kinds/storageclasses", "admissionregistration.k8s.io"]
                 .iter()
                 .any(|kind| self.name.contains(kind))
@@ -99,10 +114,18 @@ scenarios! {
     "pods" => subresources::pods,
     "admission" => admission::of_pods,
     "admission-of-claims" => admission::of_claims,
+    "admission-of-ingresses" => admission::of_ingresses,
     "limit-ranges" => limits::of_ranges,
     "quotas" => limits::of_quotas,
     "runtime-classes" => limits::of_runtime_classes,
     "webhooks" => webhooks::of_admission,
+    "deadlines" => deadlines::of_requests,
+    "audit" => audit::of_requests,
+    "services" => services::of_allocation,
+    "controllers-endpoints" => controllers::of_services,
+    "controllers-written-endpoints" => controllers::of_written_endpoints,
+    "controllers-roles" => controllers::of_roles,
+    "controllers-budgets" => controllers::of_budgets,
     "policies" => policies::of_admission,
     "mutating-policies" => policies::of_mutation,
     "conversion" => conversion::of_custom_resources,

@@ -16,6 +16,17 @@ pub(crate) async fn of_values(run: &mut Run) {
             "null where allowed",
             json!({"nullable": null, "nullableDefault": null}),
         ),
+        ("null for an enum", json!({"level": null})),
+        ("null for an enum with null", json!({"levelOrNull": null})),
+        (
+            "null in a list of an enum",
+            json!({"levels": ["low", null]}),
+        ),
+        (
+            "null in a list of an enum with null",
+            json!({"levelsOrNull": [null]}),
+        ),
+        ("null in a map of an enum", json!({"levelOf": {"a": null}})),
         ("enum", json!({"mode": "medium"})),
         ("enum of another type", json!({"mode": 1})),
         ("below minimum", json!({"replicas": -1})),

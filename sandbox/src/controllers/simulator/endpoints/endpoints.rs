@@ -116,8 +116,8 @@ fn unnamed(mut port: Value) -> Value {
     port
 }
 
-/// Deletes the Endpoints of a deleted Service. Its slices belong to it, so the garbage collector deletes them.
-pub(in crate::controllers::simulator) fn forget(handle: &Handle, service: &Value) {
+/// Deletes the Endpoints of a deleted Service.
+pub(super) fn forget(handle: &Handle, service: &Value) {
     let (namespace, name) = (meta::text(service, "namespace"), meta::name(service));
     // Most Services without a selector have none.
     let _ = handle.delete(

@@ -2,10 +2,20 @@
 //!
 //! A Service with a selector has EndpointSlices for each of its IP families: one for each set of ports that its Pods have, with at most
 //! [`slices::MOST`] Pods each. It also has an object Endpoints for its first family. A real server shortens Endpoints of more than 1000
-//! Pods; this one does not. Nobody copies Endpoints that others write into EndpointSlices.
+//! Pods; this one does not. For a Service without a selector, the Endpoints that others write are copied into EndpointSlices, with at most
+//! 1000 addresses of each subset, unless they are a lock or have the label `endpointslice.kubernetes.io/skip-mirror: "true"`.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `slices.rs` | the EndpointSlices of a Service with a selector |
+//! | `endpoints.rs` | its Endpoints |
+//! | `mirror.rs` | the EndpointSlices of a Service without a selector |
+//! | `subsets.rs` | the canonical form of the subsets of Endpoints |
 
 mod endpoints;
+mod mirror;
 mod slices;
+mod subsets;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +23,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-pub(super) use endpoints::{endpoints, forget};
+pub(super) use endpoints::endpoints;
 pub(super) use slices::slices;
 
 use super::object::{is_true, pods};
@@ -26,14 +36,24 @@ const HEADLESS: &str = "service.kubernetes.io/headless";
 
 /// Writes the endpoints of a Service.
 pub(super) fn reconcile(handle: &Handle, service: &Value) {
-    let external = service["spec"]["type"] == "ExternalName";
-    if meta::is_deleting(service) || external || selector(service).is_none() {
+    if selector(service).is_none() {
+        return mirror::reconcile(handle, service);
+    }
+    mirror::remove(handle, service);
+    if meta::is_deleting(service) || service["spec"]["type"] == "ExternalName" {
         return;
     }
     let mut selected = handle.list(&pods(), Some(meta::text(service, "namespace")));
     selected.retain(|pod| selects(service, &pod["metadata"]["labels"]) && !has_ended(pod));
     slices::reconcile(handle, service, &selected);
     endpoints::reconcile(handle, service, &selected);
+}
+
+/// Deletes the Endpoints of a deleted Service, and the slices that were copied from them. Its other slices belong to it, so the garbage
+/// collector deletes them.
+pub(super) fn forget(handle: &Handle, service: &Value) {
+    endpoints::forget(handle, service);
+    mirror::remove(handle, service);
 }
 
 /// The name of the Service to which Endpoints or an EndpointSlice belong.

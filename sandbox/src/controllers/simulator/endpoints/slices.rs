@@ -11,7 +11,7 @@ use crate::meta;
 use crate::registry::GroupResource;
 
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpointslice-controller.k8s.io";
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// The most Pods in a slice.
@@ -41,7 +41,7 @@ pub(super) fn reconcile(handle: &Handle, service: &Value, pods: &[Arc<Value>]) {
             let of_family = |slice: &Arc<Value>| slice["addressType"] == family;
             let same = known
                 .iter()
-                .position(|slice| of_family(slice) && same_ports(slice, &wanted));
+                .position(|slice| of_family(slice) && same_ports(slice, &wanted.ports));
             match same.or_else(|| known.iter().position(of_family)) {
                 Some(at) => write(handle, service, &known.remove(at), &wanted),
                 None => create(handle, service, family, &wanted),
@@ -55,10 +55,10 @@ pub(super) fn reconcile(handle: &Handle, service: &Value, pods: &[Arc<Value>]) {
     }
 }
 
-fn same_ports(slice: &Value, wanted: &Wanted) -> bool {
+pub(super) fn same_ports(slice: &Value, wanted: &Value) -> bool {
     match &slice["ports"] {
-        Value::Null => wanted.ports == json!([]),
-        ports => *ports == wanted.ports,
+        Value::Null => *wanted == json!([]),
+        ports => ports == wanted,
     }
 }
 

@@ -164,11 +164,86 @@ async fn a_service_takes_its_endpoints_with_it() {
     assert!(world.handle.list(&slices(), None).is_empty());
 }
 
+fn written(subsets: &Value) -> Value {
+    json!({"metadata": {"name": "web", "namespace": "default"}, "subsets": subsets})
+}
+
+/// The family and the port of each slice, with its addresses.
+fn mirrored(world: &World) -> Vec<(String, i64, Vec<String>)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut all: Vec<_> = world
+        .handle
+        .list(&slices(), None)
+        .iter()
+        .map(|slice| {
+            let endpoints = slice["endpoints"].as_array().unwrap().iter();
+            let addresses = endpoints.map(|one| text(&one["addresses"][0]));
+            let port = slice["ports"][0]["port"].as_i64().unwrap();
+            (text(&slice["addressType"]), port, addresses.collect())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_service_without_a_selector_has_the_endpoints_that_others_write() {
+async fn endpoints_of_a_service_without_a_selector_are_copied_into_slices() {
     let world = World::new();
     world.create(&services(), service(&json!({"selector": null})));
     world.pass(1).await;
     assert!(world.find(&endpoints(), "web").is_none());
     assert!(world.handle.list(&slices(), None).is_empty());
+    let subsets = json!([
+        {"addresses": [{"ip": "10.0.0.2"}, {"ip": "fd00::1"}], "ports": [{"port": 80}]},
+        {"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]},
+    ]);
+    world.create(&endpoints(), written(&subsets));
+    world.pass(1).await;
+    let of = |family: &str, port, addresses: &[&str]| {
+        let addresses: Vec<String> = addresses.iter().map(|one| (*one).to_owned()).collect();
+        (family.to_owned(), port, addresses)
+    };
+    let both = ["10.0.0.1", "10.0.0.2"];
+    let expected = [of("IPv4", 80, &both), of("IPv6", 80, &["fd00::1"])];
+    assert_eq!(mirrored(&world), expected);
+    world.change(&endpoints(), "web", |web| {
+        web["subsets"] = json!([{"addresses": [{"ip": "10.0.0.3"}], "ports": [{"port": 81}]}]);
+    });
+    world.pass(1).await;
+    assert_eq!(mirrored(&world), [of("IPv4", 81, &["10.0.0.3"])]);
+    world.change(&endpoints(), "web", |web| {
+        web["metadata"]["labels"] = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
+    });
+    world.pass(1).await;
+    assert!(mirrored(&world).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_copies_of_endpoints_end_with_the_service() {
+    let world = World::new();
+    let subsets = json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]);
+    world.create(&endpoints(), written(&subsets));
+    world.pass(1).await;
+    assert!(mirrored(&world).is_empty(), "no Service has them");
+    world.create(&services(), service(&json!({"selector": null})));
+    world.pass(1).await;
+    assert_eq!(mirrored(&world).len(), 1);
+    world.delete(&services(), "web", None);
+    world.pass(1).await;
+    assert!(mirrored(&world).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_has_no_more_than_1000_copied_addresses() {
+    let world = World::new();
+    world.create(&services(), service(&json!({"selector": null})));
+    let addresses = (0..1001).map(|n| json!({"ip": format!("10.0.{}.{}", n / 250, n % 250)}));
+    let addresses: Vec<Value> = addresses.collect();
+    let subsets = json!([{"addresses": addresses, "ports": [{"port": 80}]}]);
+    world.create(&endpoints(), written(&subsets));
+    world.pass(1).await;
+    assert_eq!(mirrored(&world)[0].2.len(), 1000);
+    let said = world.events("web");
+    assert_eq!(said.len(), 1);
+    assert!(said[0].contains("1 addresses were skipped"), "{said:?}");
 }
