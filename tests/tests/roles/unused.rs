@@ -26,8 +26,6 @@ impl Unused {
 /// What the framework reads from the server only if its cache may be wrong.
 const UNSURE: &str =
     "asked after a write whose outcome is unknown, and before something is taken over or deleted";
-/// `list` shows the same. `wire` does not say whether the reconciler calls it.
-const LIVE: &str = "for `Context::live`; who may list may see each object anyway. No story calls it; `roles/live.rs` does";
 /// The sandbox has no such plugin, and a real server has it only if it is asked for.
 const OWNERS: &str = "asked by servers with the admission plugin OwnerReferencesPermissionEnforcement; `tests/tests/deployed/owners.rs` \
                       starts one";
@@ -36,16 +34,6 @@ const OWNERS: &str = "asked by servers with the admission plugin OwnerReferences
 fn lose(cluster: &Cluster, resource: &str) {
     let writes = RequestMatcher::any().verb("patch").resource(resource);
     cluster.faults().lose_responses(writes, 12);
-}
-
-const fn notes(example: &'static str) -> Unused {
-    Unused {
-        example,
-        permission: "patch events",
-        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes; \
-                 `tests/tests/events.rs` has",
-        fault: None,
-    }
 }
 
 const fn unsure(example: &'static str, permission: &'static str, fault: FaultPath) -> Unused {
@@ -67,13 +55,6 @@ const fn owners(example: &'static str, permission: &'static str) -> Unused {
 }
 
 pub(super) const UNUSED: &[Unused] = &[
-    notes("website"),
-    notes("configmap-sync"),
-    notes("scheduled-task"),
-    notes("bucket"),
-    notes("file-backup"),
-    notes("quota-guard"),
-    notes("shared-database"),
     unsure("website", "get configmaps", |cluster| {
         lose(cluster, "configmaps")
     }),
@@ -84,12 +65,6 @@ pub(super) const UNUSED: &[Unused] = &[
         lose(cluster, "websites")
     }),
     owners("website", "update websites.demo.pilothouse.dev/finalizers"),
-    Unused {
-        example: "configmap-sync",
-        permission: "get namespaces",
-        reason: LIVE,
-        fault: None,
-    },
     unsure(
         "configmap-sync",
         "get sharedconfigs.demo.pilothouse.dev",
@@ -115,23 +90,11 @@ pub(super) const UNUSED: &[Unused] = &[
         "get filebackups.demo.pilothouse.dev",
         |cluster| lose(cluster, "filebackups"),
     ),
-    Unused {
-        example: "quota-guard",
-        permission: "get pods",
-        reason: LIVE,
-        fault: None,
-    },
     unsure(
         "quota-guard",
         "get quotaguards.demo.pilothouse.dev",
         |cluster| lose(cluster, "quotaguards"),
     ),
-    Unused {
-        example: "shared-database",
-        permission: "get namespaces",
-        reason: LIVE,
-        fault: None,
-    },
     unsure("shared-database", "get secrets", |cluster| {
         lose(cluster, "secrets")
     }),
