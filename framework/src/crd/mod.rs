@@ -64,9 +64,9 @@ mod versions;
 
 pub use compatibility::{BreakingChange, breaking_changes};
 pub use custom_resource::CustomResource;
+pub(crate) use install::{Applied, apply};
 pub use install::{InstallError, install, install_access};
 pub use migration::{Migrated, MigrationError, MigrationProgress, migrate};
-pub(crate) use install::{Applied, apply};
 pub use schema::{MapKey, Schema};
 pub use to_json::to_json;
 

@@ -85,6 +85,13 @@ pub(super) const UNUSED: &[Unused] = &[
     unsure("bucket", "get buckets.demo.pilothouse.dev", |cluster| {
         lose(cluster, "buckets")
     }),
+    Unused {
+        example: "file-backup",
+        permission: "patch events",
+        reason: "changes the text of an Event when a failure has another one. The failures of its story are all alike; those of the \
+                 other stories are not",
+        fault: None,
+    },
     unsure(
         "file-backup",
         "get filebackups.demo.pilothouse.dev",
