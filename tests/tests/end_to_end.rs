@@ -9,6 +9,7 @@ mod client_go;
 mod controller;
 mod crd;
 mod debug;
+mod definitions;
 mod discovery;
 mod dynamic;
 mod election;

@@ -9,7 +9,7 @@ use std::sync::{
 use parking_lot::Mutex;
 use pilothouse::{
     cache::Informers,
-    client::Api,
+    client::{Api, ListParams},
     controller::{
         Action, Context, Controller, Environment, Failure, Mapping, Owned, Reconciler, Result,
         Sources, Watched,
@@ -148,9 +148,9 @@ impl Reconciler for Reads {
             *self.cached.lock() = Arc::downgrade(secret);
         }
         let secrets = Api::<Secret>::namespaced(cx.live(), "default");
-        let live = secrets.get_opt("web").await;
+        let live = secrets.list(&ListParams::default()).await;
         let live = live
-            .map(|secret| secret.is_some())
+            .map(|secrets| !secrets.items.is_empty())
             .map_err(|error| error.to_string());
         let line = format!("{:?} {live:?}", cached.is_ok());
         self.log.lock().push(line);
@@ -159,7 +159,7 @@ impl Reconciler for Reads {
 }
 
 const UNREADABLE: &str =
-    r#"false Err("get Secret default/web: not declared: add `.reads::<Secret>()` to wire")"#;
+    r#"false Err("list secrets in default: not declared: add `.reads::<Secret>()` to wire")"#;
 
 #[tokio::test(start_paused = true)]
 async fn removing_the_last_source_of_a_kind_ends_its_watch_its_cache_and_its_access() {

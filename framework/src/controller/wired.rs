@@ -1,7 +1,7 @@
 use crate::resource::{Access, AccessRule, ApiResource};
 
 /// The verbs that a cache needs.
-pub(crate) const READ: [&str; 3] = ["get", "list", "watch"];
+pub(crate) const CACHE: [&str; 2] = ["list", "watch"];
 
 /// A kind that a controller watches, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +26,16 @@ pub enum Role {
 }
 
 impl Wired {
-    /// The access that this kind needs in this role.
+    /// The access that this kind needs in this role. [`Controller::needs`](crate::controller::Controller::needs) adds what the rest of
+    /// `wire` declares.
     pub fn access(&self) -> Access {
-        let reads = Access::from(AccessRule::of_resource(&self.resource, READ));
+        let cache = Access::from(AccessRule::of_resource(&self.resource, CACHE));
         match self.role {
-            Role::Owned => reads.and(AccessRule::of_resource(&self.resource, ["create", "patch"])),
-            Role::Reconciled | Role::Watched | Role::Read => reads,
+            Role::Owned => cache.and(AccessRule::of_resource(
+                &self.resource,
+                ["create", "get", "patch"],
+            )),
+            Role::Reconciled | Role::Watched | Role::Read => cache,
         }
     }
 }

@@ -75,25 +75,80 @@ pub async fn install(
     crds: &[CustomResourceDefinition],
     field_manager: &str,
 ) -> Result<(), InstallError> {
-    let resource = ApiResource::of::<CustomResourceDefinition>();
-    let api = Api::<InstalledDefinition>::of(client, resource, None);
-    for crd in crds {
-        if let Some(present) = api.get_opt(crd.name()).await?
-            && let Some(difference) = difference(&present, crd)
-        {
+    let api = installed(client);
+    let before = present(&api, crds).await?;
+    for (crd, before) in crds.iter().zip(&before) {
+        if let Some(difference) = before.as_ref().and_then(|before| difference(before, crd)) {
             let name = crd.name().to_owned();
             return Err(InstallError::Mismatch { name, difference });
         }
+    }
+    write(client, crds, field_manager, &before).await.map(drop)
+}
+
+/// What the server did with an applied definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Created,
+    Changed,
+    Unchanged,
+}
+
+/// As [`install`], but replaces a definition of another program, too, if the server accepts it.
+pub(crate) async fn apply(
+    client: &Client,
+    crds: &[CustomResourceDefinition],
+    field_manager: &str,
+) -> Result<Vec<Applied>, InstallError> {
+    let before = present(&installed(client), crds).await?;
+    write(client, crds, field_manager, &before).await
+}
+
+fn installed(client: &Client) -> Api<InstalledDefinition> {
+    let resource = ApiResource::of::<CustomResourceDefinition>();
+    Api::of(client, resource, None)
+}
+
+/// The definitions of these names on the server.
+async fn present(
+    api: &Api<InstalledDefinition>,
+    crds: &[CustomResourceDefinition],
+) -> Result<Vec<Option<InstalledDefinition>>, Error> {
+    let mut all = Vec::new();
+    for crd in crds {
+        all.push(api.get_opt(crd.name()).await?);
+    }
+    Ok(all)
+}
+
+/// Applies the definitions, and waits until their kinds are served.
+async fn write(
+    client: &Client,
+    crds: &[CustomResourceDefinition],
+    field_manager: &str,
+    before: &[Option<InstalledDefinition>],
+) -> Result<Vec<Applied>, InstallError> {
+    let api = installed(client);
+    let mut done = Vec::new();
+    for (crd, before) in crds.iter().zip(before) {
         let params = PatchParams::apply(field_manager).force();
-        api.patch(crd.name(), &params, &Patch::Apply(to_json(crd)))
+        let after = api
+            .patch(crd.name(), &params, &Patch::Apply(to_json(crd)))
             .await?;
+        done.push(match before {
+            None => Applied::Created,
+            Some(before) if before.resource_version() == after.resource_version() => {
+                Applied::Unchanged
+            }
+            Some(_) => Applied::Changed,
+        });
     }
     for crd in crds {
         let deadline = Instant::now() + TIMEOUT;
         established(&api, crd, deadline).await?;
         served(client, crd, deadline).await?;
     }
-    Ok(())
+    Ok(done)
 }
 
 /// The permissions that [`install`] needs for these definitions.

@@ -48,12 +48,14 @@
 //! | `size.rs` | whether a definition fits into an annotation of `kubectl apply` |
 //! | `to_json.rs` | [`to_json`] |
 //! | `install.rs` | [`install`] |
+//! | `migration/` | [`migrate`]: writes stored objects again, in the present stored version |
 
 mod annotations;
 mod compatibility;
 mod custom_resource;
 mod install;
 mod kubernetes_types;
+mod migration;
 mod schema;
 pub(crate) mod size;
 mod structural;
@@ -62,7 +64,9 @@ mod versions;
 
 pub use compatibility::{BreakingChange, breaking_changes};
 pub use custom_resource::CustomResource;
+pub(crate) use install::{Applied, apply};
 pub use install::{InstallError, install, install_access};
+pub use migration::{Migrated, MigrationError, MigrationProgress, migrate};
 pub use schema::{MapKey, Schema};
 pub use to_json::to_json;
 

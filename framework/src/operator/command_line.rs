@@ -14,8 +14,9 @@ use super::{
     output::Output,
     settings::{
         AdoptFlags, CHECK, COMPATIBLE_WITH, CREATE_NAMESPACE, Defaults, ElectionFlags, Environment,
-        FORCE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE, ServingFlags, Settings,
-        YES, command, container_arguments, error, print, read_webhook_serving,
+        FORCE, INSTALL, MIGRATE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE,
+        ServingFlags, Settings, YES, command, container_arguments, error, print,
+        read_webhook_serving,
     },
     version,
 };
@@ -68,6 +69,13 @@ pub(super) enum CommandAction {
         /// Older definitions.
         compatible_with: Option<PathBuf>,
     },
+    /// Installs the definitions in a cluster.
+    InstallDefinitions {
+        kubeconfig: KubeconfigOptions,
+        is_forced: bool,
+    },
+    /// Writes the stored objects of the operator's kinds again.
+    MigrateObjects { kubeconfig: KubeconfigOptions },
     /// Prints the roles.
     Rbac(RolesOptions),
     /// Prints everything that the operator needs in a cluster.
@@ -165,9 +173,18 @@ impl CommandLine {
         let matches = &settings.matches;
         let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
-            Some("crd") => CommandAction::Crd {
-                check: check(matches),
-                compatible_with: matches.get_one::<PathBuf>(COMPATIBLE_WITH).cloned(),
+            Some("crd") => match matches.subcommand() {
+                Some((INSTALL, matches)) => CommandAction::InstallDefinitions {
+                    kubeconfig: kubeconfig(matches),
+                    is_forced: matches.get_flag(FORCE),
+                },
+                Some((MIGRATE, matches)) => CommandAction::MigrateObjects {
+                    kubeconfig: kubeconfig(matches),
+                },
+                _ => CommandAction::Crd {
+                    check: check(matches),
+                    compatible_with: matches.get_one::<PathBuf>(COMPATIBLE_WITH).cloned(),
+                },
             },
             Some("rbac") => CommandAction::Rbac(RolesOptions {
                 namespace: operator_namespace(name, matches),

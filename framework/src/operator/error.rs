@@ -3,13 +3,14 @@ use std::{io, path::PathBuf, process::ExitCode};
 use crate::{
     client::{self, ConfigError, MappingError},
     controller,
-    crd::{CrdError, InstallError},
+    crd::{CrdError, InstallError, MigrationError},
     election::{EXIT_OVERDUE, ElectionError},
     server::{Address, TlsError},
 };
 
 /// Why an operator does not start, or stops by itself. Each text says what failed, why, and what to do. It is one line, except
-/// those of [`Refused`](Self::Refused), [`Incompatible`](Self::Incompatible) and [`Unfinished`](Self::Unfinished).
+/// those of [`Refused`](Self::Refused), [`Incompatible`](Self::Incompatible), [`NotInstalled`](Self::NotInstalled),
+/// [`Migration`](Self::Migration) and [`Unfinished`](Self::Unfinished).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
@@ -226,6 +227,21 @@ pub enum OperatorError {
     /// what it is and what to do.
     #[error("the definitions are not compatible with those before:\n  {}", .0.join("\n  "))]
     Incompatible(Vec<String>),
+    /// `crd install` would take something from stored objects or from clients. Nothing was installed. The text has two lines for each change.
+    #[error(
+        "nothing was installed, because the cluster's definitions are not compatible with those of this program:\n  {}\n\
+         `{command}` installs them nevertheless", .changes.join("\n  ")
+    )]
+    #[non_exhaustive]
+    NotInstalled {
+        /// Each change, and what to do.
+        changes: Vec<String>,
+        /// The command that ignores them.
+        command: String,
+    },
+    /// The stored objects of a kind are not in the stored version.
+    #[error(transparent)]
+    Migration(#[from] MigrationError),
     /// The file of `crd --compatible-with` cannot be read.
     #[error("cannot read the older definitions from {}: {problem}", .file.display())]
     #[non_exhaustive]

@@ -89,6 +89,11 @@ impl Operator {
             CommandAction::Crd { check, .. } => {
                 deliver(&self.definitions_as_yaml()?, check.as_deref())
             }
+            CommandAction::InstallDefinitions {
+                kubeconfig,
+                is_forced,
+            } => self.install_definitions(kubeconfig, is_forced),
+            CommandAction::MigrateObjects { kubeconfig } => self.migrate_objects(kubeconfig),
             CommandAction::Rbac(mut options) => {
                 let check = options.check.take();
                 deliver(&self.roles_as_yaml(options)?, check.as_deref())

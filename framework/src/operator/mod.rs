@@ -4,7 +4,7 @@
 //! it. Each later way leaves more to the program:
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
-//!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds), `rbac` (prints the least roles), `manifests` (prints all that the
+//!   process, to try things out; feature `dev`), `crd` (checks and prints the definitions of the operator's kinds; `crd install` installs them, and `crd migrate` writes old stored objects again), `rbac` (prints the least roles), `manifests` (prints all that the
 //!   operator needs in a cluster), `alerts` (prints the alerts for Prometheus), `dashboard` (prints a dashboard for Grafana), `uninstall` (removes the operator's finalizers),
 //!   `adopt-from` (takes over the objects of another operator) and `version`. In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
@@ -65,6 +65,7 @@
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
 //! | `definition_check.rs`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
 //! | `compatible.rs` | `crd --compatible-with` |
+//! | `definitions/` | the commands `crd install` and `crd migrate` |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
 //! | `manifests.rs`, `printed.rs` | the command `manifests`; output of objects, and its comparison with a file |
 //! | `moving/` | the commands `uninstall` and `adopt-from` |
@@ -91,6 +92,7 @@ mod compatible;
 mod debug;
 mod declared_access;
 mod definition_check;
+mod definitions;
 #[cfg(feature = "dev")]
 mod dev;
 mod error;

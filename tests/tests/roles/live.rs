@@ -1,13 +1,15 @@
-//! The permission to read a watched kind from the server.
+//! The permission to get an object of a watched kind from the server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use configmap_sync::{SharedConfig, SharedConfigSpec};
+use parking_lot::Mutex;
 use pilothouse::{
     client::Api,
     k8s::api::core::v1::Namespace,
     manifests::Roles,
     prelude::*,
+    resource::AccessRule,
     testing::{Cluster, Sandbox},
 };
 
@@ -15,14 +17,24 @@ use super::{roles, without_each};
 
 const NAME: &str = "configmap-sync";
 
-/// Watches namespaces, and reads one from the server.
-struct Reader;
+/// Watches namespaces, and gets one from the server.
+#[derive(Clone, Default)]
+struct Reader {
+    /// Whether `wire` declares the second.
+    declares: bool,
+    /// How the requests ended.
+    ended: Arc<Mutex<Vec<String>>>,
+}
 
 impl Reconciler for Reader {
     type Resource = SharedConfig;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.watches::<Namespace>(|_| Vec::new())
+        let controller = controller.watches::<Namespace>(|_| Vec::new());
+        match self.declares {
+            true => controller.access(AccessRule::of::<Namespace>(["get"])),
+            false => controller,
+        }
     }
 
     async fn reconcile(
@@ -31,48 +43,64 @@ impl Reconciler for Reader {
         cx: &Context<SharedConfig>,
     ) -> Result<Action> {
         let namespaces = Api::<Namespace>::all(cx.live());
-        namespaces.get(shared.namespace().unwrap()).await?;
+        let found = namespaces.get(shared.namespace().unwrap()).await;
+        let ended = match found {
+            Ok(_) => "found".to_owned(),
+            Err(error) if error.is_forbidden() => "forbidden".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.ended.lock().push(ended);
         Ok(Action::wait())
     }
 }
 
-fn operator() -> Operator {
-    Operator::new(NAME).controller(Reader)
-}
+impl Reader {
+    fn operator(&self) -> Operator {
+        Operator::new(NAME).controller(self.clone())
+    }
 
-/// The codes of the answers to the reader.
-async fn answers(roles: &Roles) -> Vec<u16> {
-    let cluster = Cluster::with(Sandbox::builder().seed(1).rbac(true)).unwrap();
-    let running = cluster.run_with_roles(operator(), roles).await.unwrap();
-    cluster.forget_requests();
-    let shared = SharedConfig {
-        metadata: ObjectMeta {
-            name: Some("settings".into()),
-            ..ObjectMeta::default()
-        },
-        spec: SharedConfigSpec {
-            data: BTreeMap::new(),
-        },
-        status: None,
-    };
-    cluster.create(&shared).await.unwrap();
-    cluster.settle().await;
-    running.stop().await;
-    let requests = cluster.requests();
-    let reads = requests
-        .iter()
-        .filter(|one| one.path == "/api/v1/namespaces/default");
-    let mut codes: Vec<u16> = reads.map(|one| one.status).collect();
-    codes.dedup();
-    cluster.stop().await;
-    codes
+    /// How its requests end with these roles.
+    async fn reads(&self, roles: &Roles) -> Vec<String> {
+        let cluster = Cluster::with(Sandbox::builder().seed(1).rbac(true)).unwrap();
+        let running = cluster.run_with_roles(self.operator(), roles);
+        let running = running.await.unwrap();
+        let shared = SharedConfig {
+            metadata: ObjectMeta {
+                name: Some("settings".into()),
+                ..ObjectMeta::default()
+            },
+            spec: SharedConfigSpec {
+                data: BTreeMap::new(),
+            },
+            status: None,
+        };
+        cluster.create(&shared).await.unwrap();
+        cluster.settle().await;
+        running.stop().await;
+        cluster.stop().await;
+        let mut ended = std::mem::take(&mut *self.ended.lock());
+        ended.dedup();
+        ended
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconciler_reads_a_watched_kind_from_the_server_only_with_its_rule() {
-    let all = roles(operator());
-    assert_eq!(answers(&all).await, [200]);
+async fn a_reconciler_gets_an_object_of_a_watched_kind_only_if_wire_declares_it() {
+    const GET: &str = "get namespaces";
+    let declared = Reader {
+        declares: true,
+        ..Reader::default()
+    };
+    let all = roles(declared.operator());
+    assert_eq!(declared.reads(&all).await, ["found"]);
     let mut cases = without_each(&all, NAME).into_iter();
-    let (_, without) = cases.find(|(one, _)| one == "get namespaces").unwrap();
-    assert_eq!(answers(&without).await, [403]);
+    let (_, without) = cases.find(|(one, _)| one == GET).unwrap();
+    assert_eq!(declared.reads(&without).await, ["forbidden"]);
+
+    let undeclared = Reader::default();
+    let all = roles(undeclared.operator());
+    let mut cases = without_each(&all, NAME).into_iter();
+    assert!(cases.all(|(one, _)| one != GET), "{all:?}");
+    let refusal = "get Namespace default: not declared: add `.access(AccessRule::of::<Namespace>([\"get\"]))` to wire";
+    assert_eq!(undeclared.reads(&all).await, [refusal]);
 }

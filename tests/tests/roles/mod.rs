@@ -3,6 +3,7 @@
 mod live;
 mod reviewed;
 mod unused;
+mod used;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,20 +14,24 @@ use pilothouse::{
     manifests::Roles,
     operator::{Operator, Running},
     resource::Object,
-    testing::{Cluster, Sandbox},
+    testing::{Cluster, RecordedRequest, Sandbox},
 };
 use tokio::time::timeout;
 
 use unused::{FaultPath, UNUSED, Unused};
+use used::refuse_any;
 
 use crate::stories::{EXAMPLES, Example, Place};
 
 /// The namespace of the operators' pods.
 const NAMESPACE: &str = "operators";
 
-/// The requests that the server refused, and what the example's story ended with.
+/// What the example's story ended with.
 struct Outcome {
+    /// The requests that the server refused.
     forbidden: BTreeSet<String>,
+    /// The requests of the operator for resources.
+    requests: Vec<RecordedRequest>,
     story: Result<(), String>,
 }
 
@@ -76,13 +81,13 @@ impl<'a> Case<'a> {
         let story = async {
             let running = cluster.run_with_roles(self.operator(), roles).await;
             let running: Running = running.map_err(|error| error.to_string())?;
-            if let Some(fault) = self.fault {
-                fault(&cluster);
-            }
             let place = Place::from(cluster.clone());
             let mut story = Ok(());
             for namespace in self.places() {
                 let place = place.in_namespace(namespace);
+                if let Some(fault) = self.fault {
+                    fault(&cluster);
+                }
                 story = story.and((self.example.story)(place).await);
             }
             running.stop().await;
@@ -91,21 +96,50 @@ impl<'a> Case<'a> {
         // Without its caches an operator waits forever.
         let story = timeout(Duration::from_secs(3600), story).await;
         let story = story.unwrap_or_else(|_| Err("it has not ended in an hour".into()));
-        let requests = cluster.requests();
+        let mut requests = cluster.requests();
         let forbidden = requests.iter().filter(|request| request.status == 403);
         let forbidden = forbidden
             .map(|one| format!("{} {}", one.verb, one.path))
             .collect();
         cluster.stop().await;
-        Outcome { forbidden, story }
+        let user = format!("system:serviceaccount:{NAMESPACE}:{}", self.example.name);
+        requests.retain(|one| one.user == user && !one.resource.is_empty());
+        Outcome {
+            forbidden,
+            requests,
+            story,
+        }
     }
 
     /// The example works with its roles, and nothing is refused.
-    async fn works(&self) {
-        let Outcome { forbidden, story } = self.outcome(&self.roles()).await;
+    async fn works(&self) -> Vec<RecordedRequest> {
+        let Outcome {
+            forbidden,
+            requests,
+            story,
+        } = self.outcome(&self.roles()).await;
         let what = format!("{} in {:?}", self.example.name, self.namespaces);
         assert_eq!(story, Ok(()), "{what}");
         assert_eq!(forbidden, BTreeSet::new(), "{what}");
+        requests
+    }
+
+    /// The permissions that no request needs in any of the namespaces, and that have no reason. The server decides about each request by
+    /// the rules alone, so one run with all roles tells what each rule is for.
+    async fn unneeded(&self) -> Vec<String> {
+        let (name, all) = (self.example.name, self.roles());
+        let requests = self.works().await;
+        let permissions = without_each(&all, name).into_iter();
+        let permissions: BTreeSet<String> = permissions.map(|(permission, _)| permission).collect();
+        let has_reason =
+            |permission: &String| UNUSED.iter().any(|one| one.is_for(name, permission));
+        let unneeded = permissions.into_iter().filter(|permission| {
+            !has_reason(permission)
+                && !refuse_any(&without_permission(&all, name, permission), name, &requests)
+        });
+        unneeded
+            .map(|permission| format!("{name}: nothing needs {permission}"))
+            .collect()
     }
 
     /// The permissions that nothing needs although they have no reason, and those that are needed although they have one.
@@ -113,7 +147,9 @@ impl<'a> Case<'a> {
         let mut wrong = Vec::new();
         let name = self.example.name;
         for (permission, roles) in without_each(&self.roles(), name) {
-            let Outcome { forbidden, story } = self.outcome(&roles).await;
+            let Outcome {
+                forbidden, story, ..
+            } = self.outcome(&roles).await;
             let is_needed = story.is_err() || !forbidden.is_empty();
             let has_reason = UNUSED.iter().any(|one| one.is_for(name, &permission));
             match (is_needed, has_reason) {
@@ -157,6 +193,19 @@ async fn each_example_works_with_the_printed_roles_for_its_namespaces() {
         assert!(roles.roles.len() >= case.namespaces.len(), "{roles:?}");
         case.works().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_its_namespaces_an_example_needs_each_of_the_printed_permissions() {
+    let mut wrong = Vec::new();
+    for example in EXAMPLES {
+        let case = Case {
+            namespaces: NAMESPACES,
+            ..Case::everywhere(example)
+        };
+        wrong.extend(case.unneeded().await);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,29 +318,45 @@ fn without_each(all: &Roles, operator: &str) -> Vec<(String, Roles)> {
     cases
 }
 
+/// The roles of the operator without this permission, in whichever namespace.
+fn without_permission(all: &Roles, operator: &str, permission: &str) -> Roles {
+    let mut roles = all.clone();
+    let is_own = |name: &Option<String>| name.as_deref() == Some(operator);
+    let everywhere = roles.cluster_roles.iter_mut();
+    let everywhere = everywhere.filter(|role| is_own(&role.metadata.name));
+    let here = roles.roles.iter_mut().map(|role| &mut role.rules);
+    for rules in everywhere.map(|role| &mut role.rules).chain(here) {
+        let mut each = single(rules.as_deref().unwrap_or_default());
+        each.retain(|rule| shown(rule) != permission);
+        *rules = Some(each);
+    }
+    roles
+}
+
 /// Each verb on each resource, and the rules without it.
 fn without(rules: &[PolicyRule]) -> Vec<(String, Vec<PolicyRule>)> {
-    let single = |rule: &PolicyRule| -> Vec<PolicyRule> {
-        let resources = rule.resources.clone().unwrap_or_default();
-        let pairs = resources.into_iter().flat_map(|resource| {
-            let verbs = rule.verbs.clone();
-            verbs.into_iter().map(move |verb| (resource.clone(), verb))
-        });
-        pairs
-            .map(|(resource, verb)| PolicyRule {
-                resources: Some(vec![resource]),
-                verbs: vec![verb],
-                ..rule.clone()
-            })
-            .collect()
-    };
-    let all: Vec<PolicyRule> = rules.iter().flat_map(single).collect();
+    let all = single(rules);
     let cases = all.iter().enumerate().map(|(number, left_out)| {
         let mut rules = all.clone();
         rules.remove(number);
         (shown(left_out), rules)
     });
     cases.collect()
+}
+
+/// A rule for each verb on each resource.
+fn single(rules: &[PolicyRule]) -> Vec<PolicyRule> {
+    let mut all = Vec::new();
+    for rule in rules {
+        for resource in rule.resources.iter().flatten() {
+            all.extend(rule.verbs.iter().map(|verb| PolicyRule {
+                resources: Some(vec![resource.clone()]),
+                verbs: vec![verb.clone()],
+                ..rule.clone()
+            }));
+        }
+    }
+    all
 }
 
 fn shown(rule: &PolicyRule) -> String {

@@ -26,8 +26,6 @@ impl Unused {
 /// What the framework reads from the server only if its cache may be wrong.
 const UNSURE: &str =
     "asked after a write whose outcome is unknown, and before something is taken over or deleted";
-/// `list` shows the same. `wire` does not say whether the reconciler calls it.
-const LIVE: &str = "for `Context::live`; who may list may see each object anyway. No story calls it; `roles/live.rs` does";
 /// The sandbox has no such plugin, and a real server has it only if it is asked for.
 const OWNERS: &str = "asked by servers with the admission plugin OwnerReferencesPermissionEnforcement; `tests/tests/deployed/owners.rs` \
                       starts one";
@@ -39,16 +37,6 @@ const HTTPS: &str = "for the certificates of webhooks and conversions over HTTPS
 fn lose(cluster: &Cluster, resource: &str) {
     let writes = RequestMatcher::any().verb("patch").resource(resource);
     cluster.faults().lose_responses(writes, 12);
-}
-
-const fn notes(example: &'static str) -> Unused {
-    Unused {
-        example,
-        permission: "patch events",
-        reason: "only core/v1 changes the note of an Event, when a failure has another text. No story has a failure that changes; \
-                 `tests/tests/events.rs` has",
-        fault: None,
-    }
 }
 
 const fn unsure(example: &'static str, permission: &'static str, fault: FaultPath) -> Unused {
@@ -79,13 +67,6 @@ const fn https(example: &'static str, permission: &'static str) -> Unused {
 }
 
 pub(super) const UNUSED: &[Unused] = &[
-    notes("website"),
-    notes("configmap-sync"),
-    notes("scheduled-task"),
-    notes("bucket"),
-    notes("file-backup"),
-    notes("quota-guard"),
-    notes("shared-database"),
     unsure("website", "get configmaps", |cluster| {
         lose(cluster, "configmaps")
     }),
@@ -96,12 +77,6 @@ pub(super) const UNUSED: &[Unused] = &[
         lose(cluster, "websites")
     }),
     owners("website", "update websites.demo.pilothouse.dev/finalizers"),
-    Unused {
-        example: "configmap-sync",
-        permission: "get namespaces",
-        reason: LIVE,
-        fault: None,
-    },
     unsure(
         "configmap-sync",
         "get sharedconfigs.demo.pilothouse.dev",
@@ -122,28 +97,23 @@ pub(super) const UNUSED: &[Unused] = &[
     unsure("bucket", "get buckets.demo.pilothouse.dev", |cluster| {
         lose(cluster, "buckets")
     }),
+    Unused {
+        example: "file-backup",
+        permission: "patch events",
+        reason: "changes the text of an Event when a failure has another one. The failures of its story are all alike; those of the \
+                 other stories are not",
+        fault: None,
+    },
     unsure(
         "file-backup",
         "get filebackups.demo.pilothouse.dev",
         |cluster| lose(cluster, "filebackups"),
     ),
-    Unused {
-        example: "quota-guard",
-        permission: "get pods",
-        reason: LIVE,
-        fault: None,
-    },
     unsure(
         "quota-guard",
         "get quotaguards.demo.pilothouse.dev",
         |cluster| lose(cluster, "quotaguards"),
     ),
-    Unused {
-        example: "shared-database",
-        permission: "get namespaces",
-        reason: LIVE,
-        fault: None,
-    },
     unsure("shared-database", "get secrets", |cluster| {
         lose(cluster, "secrets")
     }),

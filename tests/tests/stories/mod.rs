@@ -78,11 +78,13 @@ impl Place {
         }
     }
 
-    /// Lets the next writes of a resource fail, until the failure is shown on an object. A real server lets none fail.
-    fn fail(&self, resource: &str, times: usize) {
-        if let Some(cluster) = &self.sandbox {
+    /// Lets the next writes of a resource fail, until the failure is shown on an object, and one more in another way, so that the Event
+    /// about the failure gets another text. A real server lets none fail.
+    fn fail(&self, resource: &str) {
+        let Some(cluster) = &self.sandbox else { return };
+        for (text, times) in [("the first failure", 3), ("another failure", 1)] {
+            let refusal = Answer::status(422, "Invalid").message(text);
             let writes = RequestMatcher::any().verb("patch").resource(resource);
-            let refusal = Answer::status(422, "Invalid");
             cluster.faults().answer(writes, refusal, times);
         }
     }
@@ -269,7 +271,7 @@ async fn website(place: Place) -> Ended {
         },
         status: None,
     };
-    place.fail("configmaps", 3);
+    place.fail("configmaps");
     place.create(&site).await?;
     let serves = |site: &Website| {
         site.status
@@ -302,7 +304,7 @@ async fn configmap_sync(place: Place) -> Ended {
         },
         status: None,
     };
-    place.fail("configmaps", 3);
+    place.fail("configmaps");
     place.create(&source).await?;
     let asks = async |value: Option<&str>| {
         let change = json!({"metadata": {"annotations": {ASKS_FOR: value}}});
@@ -345,7 +347,7 @@ async fn scheduled_task(place: Place) -> Ended {
         }
         Ok(())
     };
-    place.fail("jobs", 3);
+    place.fail("jobs");
     place.create(&task).await?;
     end(0).await?;
     end(1).await?;
@@ -361,7 +363,7 @@ async fn bucket(place: Place) -> Ended {
         spec: BucketSpec { quota: 5 },
         status: None,
     };
-    place.fail("buckets", 3);
+    place.fail("buckets");
     place.create(&photos).await?;
     let is_there = |bucket: &Bucket| {
         bucket
@@ -429,8 +431,13 @@ async fn quota_guard(place: Place) -> Ended {
         };
         place.create(&pod).await?;
     }
-    // The second time, the Event is there already.
-    for (pods, reason) in [(1, "Exceeded"), (100_000, "Enough"), (1, "Exceeded")] {
+    // The second time, the Event is there already, and the last one has another text.
+    for (pods, reason) in [
+        (1, "Exceeded"),
+        (100_000, "Enough"),
+        (1, "Exceeded"),
+        (99_999, "Enough"),
+    ] {
         let limit = json!({"spec": {"pods": pods}});
         place.patch::<QuotaGuard>("pods", limit).await?;
         place.until("pods", reason, counts(reason)).await?;
@@ -471,7 +478,7 @@ async fn shared_database(place: Place) -> Ended {
         },
         status: None,
     };
-    place.fail("services", 3);
+    place.fail("services");
     place.until_admitted(&database).await?;
     place.create(&database).await?;
     let has_port = |database: &SharedDatabase| database.spec.port == Some(5432);

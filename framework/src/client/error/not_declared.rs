@@ -28,7 +28,7 @@ impl NotDeclared {
         let verb = self.verb;
         if let (Some(kind), None, false) = (self.kind, subresource, self.elsewhere) {
             match verb {
-                "get" | "list" | "watch" => return format!(".reads::<{kind}>()"),
+                "list" | "watch" => return format!(".reads::<{kind}>()"),
                 "create" | "update" | "patch" => return format!(".writes::<{kind}>()"),
                 "delete" => return format!(".deletes::<{kind}>()"),
                 _ => {}

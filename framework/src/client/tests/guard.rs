@@ -74,7 +74,7 @@ async fn an_undeclared_request_is_not_sent_and_the_error_suggests_the_line() {
         texts,
         [
             "delete Deployment default/web: not declared: add `.deletes::<Deployment>()` to wire",
-            "get Deployment default/web: not declared: add `.reads::<Deployment>()` to wire",
+            "get Deployment default/web: not declared: add `.access(AccessRule::of::<Deployment>([\"get\"]))` to wire",
             "patch Deployment default/web/status: not declared: add `.access(AccessRule::of::<Deployment>([\"patch\"]).subresource(\"status\"))` to wire",
             "list configmaps in all namespaces: not declared: add `.reads::<ConfigMap>()` to wire",
             "get Widget default/one: not declared: add `.access(AccessRule::new(\"example.com\", \"widgets\", [\"get\"]))` to wire",

@@ -72,7 +72,7 @@ fn compare(name: &str, old: &Value, new: &Value, found: &mut Vec<BreakingChange>
             found.push(BreakingChange::new(
                 name,
                 format!("objects are stored as `{}`, and the version is gone", text(stored)),
-                "keep the version with `served: false`, write each object again, and remove the version from `status.storedVersions`",
+                "keep the version until `crd migrate` has written each object again and removed the version from `status.storedVersions`",
             ));
         }
     }

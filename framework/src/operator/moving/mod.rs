@@ -34,6 +34,5 @@ mod uninstall;
 #[cfg(test)]
 mod tests;
 
-use report::Report;
-
 pub(super) use adopt_from::{FinalizerExchange, LeaseName};
+pub(super) use report::Report;

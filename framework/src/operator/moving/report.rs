@@ -10,7 +10,7 @@ impl<'a> Report<'a> {
         Self(output)
     }
 
-    pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<(), OperatorError> {
+    pub(in crate::operator) fn line(&mut self, text: impl AsRef<str>) -> Result<(), OperatorError> {
         writeln!(self.0, "{}", text.as_ref())
             .and_then(|()| self.0.flush())
             .map_err(OperatorError::Output)

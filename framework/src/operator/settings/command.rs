@@ -9,7 +9,7 @@ use clap::{
 use clap_complete::Shell;
 
 use super::{
-    Defaults, election, manifests, moving,
+    Defaults, definitions, election, manifests, moving,
     serving::{self, ENDPOINTS, parse_metrics_address},
     webhooks,
 };
@@ -101,17 +101,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .value_parser(value_parser!(PathBuf))
             .help("Files in YAML or JSON: objects to try the operator with, and definitions that `crd` has printed, to compare with the present ones"),
     );
-    let crd = Command::new("crd")
-        .arg(check())
-        .arg(
-            Arg::new(COMPATIBLE_WITH)
-                .long(COMPATIBLE_WITH)
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with(CHECK)
-                .help("Print nothing, but fail and list what stored objects and clients lose, compared with the definitions in this file, or of a cluster: `kubectl get crd NAME -o yaml | … --compatible-with -`"),
-        )
-        .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
+    let crd = definitions::crd(check(), cluster);
     let rbac = printing(Command::new("rbac"), name, defaults)
         .about("Print the ServiceAccount and the least roles as YAML, for `kubectl apply -f -`")
         .after_help(SETTINGS_OF_RUN)
@@ -261,9 +251,6 @@ fn check() -> Arg {
         .value_parser(value_parser!(PathBuf))
         .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
 }
-
-/// The name of the flag with older definitions.
-pub(in crate::operator) const COMPATIBLE_WITH: &str = "compatible-with";
 
 /// The names of the flags for the connection to a cluster.
 pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];

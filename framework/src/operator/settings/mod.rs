@@ -10,6 +10,7 @@
 //! | `command.rs` | the clap definition of the command line |
 //! | `clash.rs` | names that two parts of a program want |
 //! | `defaults.rs` | [`Defaults`]: the program's own options |
+//! | `definitions.rs` | the flags and commands of `crd` |
 //! | `election.rs`, `serving.rs` | the flags for the election, and for metrics and health |
 //! | `manifests.rs` | the flags of `manifests`, and the arguments of the operator's container |
 //! | `moving.rs` | the flags of `uninstall` and `adopt-from` |
@@ -21,6 +22,7 @@
 mod clash;
 mod command;
 mod defaults;
+mod definitions;
 mod election;
 mod file;
 mod image;
@@ -38,8 +40,9 @@ mod webhooks;
 mod tests;
 
 pub(super) use clash::clash;
-pub(super) use command::{CHECK, COMPATIBLE_WITH, OPERATOR_NAMESPACE, command};
+pub(super) use command::{CHECK, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
+pub(super) use definitions::{COMPATIBLE_WITH, INSTALL, MIGRATE};
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
 pub(super) use manifests::{CREATE_NAMESPACE, OUTPUT, PROMETHEUS_RULE, container_arguments};

@@ -318,7 +318,7 @@ fn the_roles_allow_what_webhooks_read() {
         .roles("scribe-system");
     let everywhere = serde_json::to_value(&roles.unwrap().cluster_roles[0].rules).unwrap();
     let expected =
-        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]});
+        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]});
     assert!(
         everywhere.as_array().unwrap().contains(&expected),
         "{everywhere}"

@@ -133,17 +133,29 @@ fn the_reference_has_each_setting_with_its_default() {
     compare("settings.md", &[("settings", table)]);
 }
 
+/// The names of the subcommands that a help text lists.
+fn commands(help: &str) -> Vec<String> {
+    let rest = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+    let lines = rest.lines().take_while(|line| line.starts_with(' '));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    let names = names.filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
+
 #[test]
 fn the_reference_has_the_help_of_each_subcommand() {
     let whole = help("");
-    let (_, rest) = whole.split_once("Commands:\n").unwrap();
-    let lines = rest.lines().take_while(|line| line.starts_with(' '));
-    let names = lines.filter_map(|line| line.split_whitespace().next());
     let mut text = String::new();
-    for name in names.filter(|name| *name != "help") {
-        text += &format!("## {name}\n\n```text\n{}\n```\n\n", help(name).trim());
+    for name in commands(&whole) {
+        let inner = commands(&help(&name)).into_iter();
+        let inner = inner.map(|inner| format!("{name} {inner}"));
+        for name in [name.clone()].into_iter().chain(inner) {
+            text += &format!("## {name}\n\n```text\n{}\n```\n\n", help(&name).trim());
+        }
     }
-    assert!(text.contains("## adopt-from"), "{whole}");
+    for name in ["## adopt-from", "## crd\n", "## crd install"] {
+        assert!(text.contains(name), "{whole}");
+    }
     compare("command-line.md", &[("help", text)]);
 }
 
