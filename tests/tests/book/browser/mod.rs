@@ -24,7 +24,7 @@ use super::top;
 
 /// The widths of a desktop and of a telephone.
 const WIDTHS: [u32; 2] = [1280, 400];
-/// The pages of which pictures are stored.
+/// The pages that are also looked at in dark colours, and of which pictures are stored.
 const SHOWN: [&str; 4] = [
     "introduction.html",
     "concepts.html",
@@ -98,16 +98,14 @@ async fn problems(browser: &mut Browser, book: &Path, words: &[&str]) -> Vec<Str
     let mut pictures = 0;
     for dark in [false, true] {
         browser.prefer_dark(dark).await;
-        for page in &pages {
-            // The pages of one colour differ from those of the other in nothing that the layout depends on.
-            let widths = if dark && !SHOWN.contains(&&**page) {
-                &WIDTHS[..1]
-            } else {
-                &WIDTHS
-            };
-            for width in widths {
+        // The layout does not depend on the colours.
+        for page in pages
+            .iter()
+            .filter(|page| !dark || SHOWN.contains(&&***page))
+        {
+            for width in WIDTHS {
                 // At its start a page decides whether it shows the table of contents.
-                browser.set_width(*width).await;
+                browser.set_width(width).await;
                 browser.open(&files.url(page)).await;
                 let look: Look = browser.evaluate(LOOK).await;
                 let seen = format!("{page}, {width} pixels wide");
