@@ -258,7 +258,7 @@ async fn a_written_status_of_a_dynamic_kind_leads_to_no_reconcile_and_nothing_el
     cluster.forget_requests();
     create(&cluster, &albums(), "a", json!({"pages": []})).await;
     assert_eq!(counter.0.load(Ordering::SeqCst), 1);
-    assert_eq!(writes(&cluster), ["create albums ", "patch albums a"]);
+    assert_eq!(writes(&cluster), ["create albums a", "patch albums a"]);
     let album = read(&cluster, &albums(), "a").await.unwrap();
     // The framework sets the condition only if the controller asks for it.
     assert_eq!(album.data["status"], json!({"pages": 1}));

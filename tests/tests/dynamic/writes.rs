@@ -95,7 +95,7 @@ async fn objects_without_a_rust_type_are_created_replaced_and_deleted() {
     assert_eq!(
         writes(&cluster)[2..],
         [
-            "create configmaps ",
+            "create configmaps steps",
             "update configmaps steps",
             "delete configmaps steps"
         ]
