@@ -1,10 +1,11 @@
-//! Checks of the book: each error has an entry, each link leads somewhere, and the tables of the reference are those of the programs.
+//! Checks of the book: each error has an entry, each link leads somewhere, a browser shows each page, and the tables of the reference are those of the programs.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+mod browser;
 mod errors;
 mod links;
 mod recipes;
