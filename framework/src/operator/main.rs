@@ -310,7 +310,9 @@ impl Operator {
         server: DevOptions,
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
-        use super::dev::{Banner, DevCluster, DevServer, InstallFiles, Objects, show_summary};
+        use super::dev::{
+            Banner, DevCluster, DevServer, InstallFiles, Objects, ambiguous_names, show_summary,
+        };
 
         let mut operator = self;
         let install = InstallFiles::read(&server.install)?;
@@ -337,6 +339,7 @@ impl Operator {
             debug_page: operator.debug_page,
             example: operator.example.clone(),
             definitions: operator.definitions()?,
+            ambiguous: Default::default(),
             routes: operator
                 .routes
                 .iter()
@@ -355,7 +358,12 @@ impl Operator {
             let running = running?;
             banner.http = running.http_address();
             banner.only_stored = cluster.only_stored(&running.kinds);
-            if cancel.run_until_cancelled(running.synced()).await.is_some() {
+            let named = async {
+                running.synced().await;
+                ambiguous_names(cluster.config(), &banner.definitions).await
+            };
+            if let Some(ambiguous) = cancel.run_until_cancelled(named).await {
+                banner.ambiguous = ambiguous;
                 say(&banner.to_string())?;
                 tokio::select! {
                     () = cancel.cancelled() => {}

@@ -1,6 +1,6 @@
-use std::{fmt, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeSet, fmt, net::SocketAddr, path::PathBuf};
 
-use crate::{crd::CustomResourceDefinition, operator::Serving};
+use crate::{crd::CustomResourceDefinition, operator::Serving, resource::Object};
 
 /// The text that `dev` prints when everything runs: addresses, and commands to try.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) debug_page: bool,
     pub(in crate::operator) example: Option<String>,
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
+    /// The names of the definitions whose kinds kubectl finds only with their group.
+    pub(in crate::operator) ambiguous: BTreeSet<String>,
     /// The paths of the program's own routes.
     pub(in crate::operator) routes: Vec<String>,
     /// What becomes of the objects.
@@ -88,10 +90,25 @@ impl fmt::Display for Banner {
             writeln!(f, "  kubectl apply -f {}", quoted(example))?;
         }
         for definition in &self.definitions {
-            let names = &definition.spec.names;
-            let singular = names.singular.as_deref().unwrap_or(&names.plural);
-            writeln!(f, "  kubectl explain {singular}.spec")?;
-            writeln!(f, "  kubectl get {} --watch", names.plural)?;
+            let spec = &definition.spec;
+            let singular = spec.names.singular.as_deref();
+            let singular = singular.unwrap_or(&spec.names.plural);
+            match self.ambiguous.contains(definition.name()) {
+                false => {
+                    writeln!(f, "  kubectl explain {singular}.spec")?;
+                    writeln!(f, "  kubectl get {} --watch", spec.names.plural)?;
+                }
+                true => {
+                    let stored = spec.versions.iter().find(|version| version.storage);
+                    let version = stored.map_or("v1", |version| &version.name);
+                    let (plural, group) = (&spec.names.plural, &spec.group);
+                    writeln!(
+                        f,
+                        "  kubectl explain {singular}.spec --api-version={group}/{version}"
+                    )?;
+                    writeln!(f, "  kubectl get {plural}.{group} --watch")?;
+                }
+            }
         }
         match &self.objects {
             Objects::End => writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n"),
@@ -119,7 +136,27 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn banner(serving: Serving) -> Banner {
+        Banner {
+            operator: "website".into(),
+            api_server: "https://127.0.0.1:1".into(),
+            kubeconfig: "/k-2".into(),
+            taken_kubeconfig: Some("/k".into()),
+            http: Some(([127, 0, 0, 1], 2).into()),
+            serving,
+            debug_page: true,
+            example: None,
+            definitions: Vec::new(),
+            ambiguous: BTreeSet::new(),
+            routes: vec!["/hook".into()],
+            objects: Objects::Kept("/objects".into()),
+            only_stored: vec!["PodDisruptionBudget".into(), "Node".into()],
+        }
+    }
 
     #[test]
     fn the_banner_shows_the_urls_of_metrics_and_health() {
@@ -128,20 +165,7 @@ mod tests {
             (Serving::self_signed(), "https"),
             (Serving::https("a", "b").authorized(), "https"),
         ] {
-            let banner = Banner {
-                operator: "website".into(),
-                api_server: "https://127.0.0.1:1".into(),
-                kubeconfig: "/k-2".into(),
-                taken_kubeconfig: Some("/k".into()),
-                http: Some(([127, 0, 0, 1], 2).into()),
-                serving,
-                debug_page: true,
-                example: None,
-                definitions: Vec::new(),
-                routes: vec!["/hook".into()],
-                objects: Objects::Kept("/objects".into()),
-                only_stored: vec!["PodDisruptionBudget".into(), "Node".into()],
-            };
+            let banner = banner(serving);
             assert!(banner.early().ends_with("export KUBECONFIG=/k-2"));
             let text = banner.to_string();
             let kubeconfig =
@@ -157,6 +181,37 @@ mod tests {
                 assert!(text.contains(&url), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_kind_that_kubectl_would_not_find_alone_has_its_group_in_the_commands() {
+        let definition = |group: &str, plural: &str| {
+            let names =
+                json!({"kind": "Any", "plural": plural, "singular": &plural[..plural.len() - 1]});
+            serde_json::from_value(json!({
+                "metadata": {"name": format!("{plural}.{group}")},
+                "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [
+                    {"name": "v2", "served": true, "storage": false}, {"name": "v1", "served": true, "storage": true},
+                ]},
+            }))
+            .unwrap()
+        };
+        let banner = Banner {
+            definitions: vec![
+                definition("example.com", "pods"),
+                definition("example.com", "gauges"),
+            ],
+            ambiguous: ["pods.example.com".to_owned()].into(),
+            ..banner(Serving::http())
+        };
+        let text = banner.to_string();
+        let expected = "
+  kubectl explain pod.spec --api-version=example.com/v1
+  kubectl get pods.example.com --watch
+  kubectl explain gauge.spec
+  kubectl get gauges --watch
+";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! `server.rs` is either of them, `cluster.rs` starts the one in the process, `kubeconfig.rs` writes its kubeconfig into a folder that `private_folder.rs`
 //! protects, `install_files.rs` installs the files of `--install`, `banner.rs` is the text for the user,
-//! and `summary.rs` the line below the log.
+//! `ambiguous.rs` finds the kinds that kubectl needs with their group, and `summary.rs` is the line below the log.
 
+mod ambiguous;
 mod banner;
 mod cluster;
 mod install_files;
@@ -13,6 +14,7 @@ mod private_folder;
 mod server;
 mod summary;
 
+pub(super) use ambiguous::ambiguous_names;
 pub(super) use banner::{Banner, Objects};
 pub(super) use cluster::DevCluster;
 pub(super) use install_files::InstallFiles;
