@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pilothouse::{
-    client::{Api, Patch, PatchParams},
+    client::{Api, Patch, PatchParams, PostParams},
     prelude::*,
     resource::AccessRule,
 };
@@ -43,12 +43,20 @@ impl Reconciler for Careless {
             .owns::<Deployment>()
             .owns::<Service>()
             .access(AccessRule::of::<ConfigMap>(["patch"]))
+            .access(AccessRule::of::<Secret>(["create"]))
     }
 
     async fn reconcile(&self, page: Arc<Page>, cx: &Context<Page>) -> Result<Action> {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed).to_string();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        if count == 0 {
+            // The server chooses the name.
+            let mut secret = Secret::default();
+            secret.metadata.generate_name = Some("home-".into());
+            let secrets = Api::<Secret>::namespaced(cx.live(), "default");
+            secrets.create(&PostParams::default(), &secret).await?;
+        }
         // Without the framework, so that it has no owner.
-        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": page.name()}, "data": {"text": page.spec.text, "count": count}});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": page.name()}, "data": {"text": page.spec.text, "count": count.to_string()}});
         let maps = Api::<ConfigMap>::namespaced(cx.live(), "default");
         let params = PatchParams::apply("careless").force();
         maps.patch(page.name(), &params, &Patch::Apply(map)).await?;

@@ -5,6 +5,7 @@
 
 mod careless;
 mod loud;
+mod timed;
 
 use std::{
     env, fs,
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     match env::var(OPERATOR).as_deref() {
         Ok("loud") => return loud::operator().main(),
         Ok("careless") => return careless::operator().main(),
+        Ok("timed") => return timed::operator().main(),
         Ok(_) => return greeting::operator().main(),
         Err(_) => {}
     }
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
             .as_ref()
             .is_none_or(|chosen| name.contains(chosen.as_str()))
     };
-    let tests: [(&str, fn()); 2] = [
+    let tests: [(&str, fn()); 3] = [
         (
             "saving_a_source_restarts_the_operator_and_everything_else_stays",
             || {
@@ -56,6 +58,10 @@ fn main() -> ExitCode {
         (
             "check_finds_each_mistake_and_none_in_what_new_writes",
             check_finds_each_mistake_and_none_in_what_new_writes,
+        ),
+        (
+            "check_takes_no_write_that_time_asks_for_as_a_mistake",
+            check_takes_no_write_that_time_asks_for_as_a_mistake,
         ),
     ];
     for (name, test) in tests.into_iter().filter(|(name, _)| is_chosen(name)) {
@@ -95,8 +101,9 @@ fn cargo_pilothouse(folder: &Path, line: &str) -> Command {
     command
 }
 
-fn check_finds_each_mistake_and_none_in_what_new_writes() {
-    let good = package("quiet");
+/// Checks this operator with the example that `new` writes.
+fn finds_nothing(operator: &str) {
+    let good = package(operator);
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("created/example");
     fs::create_dir(good.path().join("example")).unwrap();
     fs::copy(
@@ -112,7 +119,14 @@ fn check_finds_each_mistake_and_none_in_what_new_writes() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(output.status.success());
+}
 
+fn check_takes_no_write_that_time_asks_for_as_a_mistake() {
+    finds_nothing("timed");
+}
+
+fn check_finds_each_mistake_and_none_in_what_new_writes() {
+    finds_nothing("quiet");
     let bad = package("careless");
     fs::create_dir(bad.path().join("example")).unwrap();
     let page = "apiVersion: example.com/v1\nkind: Page\nmetadata:\n  name: home\n  namespace: default\nspec:\n  text: Hello\n";
@@ -129,7 +143,14 @@ fn check_finds_each_mistake_and_none_in_what_new_writes() {
     fs::write(bad.path().join("crd.yaml"), committed).unwrap();
     let output = cargo_pilothouse(bad.path(), "check").output().unwrap();
     assert!(!output.status.success());
-    insta::assert_snapshot!("careless", String::from_utf8_lossy(&output.stdout));
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    // The server has chosen the end of the name.
+    let generated = found.split("default/home-").nth(1).unwrap_or_default();
+    let generated = generated.split(':').next().unwrap_or_default().to_owned();
+    insta::assert_snapshot!(
+        "careless",
+        found.replace(&format!("home-{generated}"), "home-…")
+    );
 }
 
 /// `cargo pilothouse dev` in a folder, with the lines that it prints.

@@ -21,7 +21,8 @@ pub struct RecordedRequest {
     pub subresource: String,
     /// Namespace, or empty.
     pub namespace: String,
-    /// Name of the object, or empty.
+    /// Name of the object, or empty. For a `create` that succeeded it is the name that the object got, which the server
+    /// generates for `generateName`.
     pub name: String,
     /// Content type of the body, or empty. It tells the patch formats apart.
     pub content_type: String,

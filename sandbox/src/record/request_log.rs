@@ -37,9 +37,13 @@ impl RequestLog {
     }
 
     /// Keeps a request, and writes it to the audit log. The end of a request that lasts is written when the returned value is dropped.
+    ///
+    /// `created` is the name that a created object got. The audit log leaves it out, because a real server writes there only a name that
+    /// the request has.
     pub(crate) fn push<'a>(
         &self,
         request: &RecordedRequest,
+        created: Option<&str>,
         audited: impl FnOnce() -> Audited<'a>,
         lasts: Option<impl Fn() -> Timestamp + Send + Sync + 'static>,
     ) -> Option<Ending> {
@@ -51,7 +55,13 @@ impl RequestLog {
             }
             (Some(audit), Some(clock)) => Some(audit.write_start(request, &audited(), clock)),
         };
-        let request = Packed::new(request);
+        let request = match created {
+            Some(name) => Packed::new(&RecordedRequest {
+                name: name.into(),
+                ..request.clone()
+            }),
+            None => Packed::new(request),
+        };
         let mut entries = self.entries.lock();
         entries.bytes += request.size();
         while (entries.requests.len() >= self.limit || entries.bytes > BYTES)
@@ -88,6 +98,7 @@ mod tests {
     fn push(log: &RequestLog, request: &RecordedRequest) {
         let ended = log.push(
             request,
+            None,
             || unreachable!("there is no audit log"),
             None::<fn() -> Timestamp>,
         );

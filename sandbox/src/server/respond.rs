@@ -20,6 +20,10 @@ pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 #[derive(Clone)]
 pub(super) struct DryRun;
 
+/// Notes on the response to a `create` the name that the object got.
+#[derive(Clone)]
+pub(super) struct CreatedName(pub(super) String);
+
 /// A body with these bytes.
 pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into())

@@ -16,7 +16,7 @@ use super::deadline::{Limit, is_long_running};
 use super::pods::Upgrade;
 use super::query::Query;
 use super::request::Incoming;
-use super::respond::{self, Body, DryRun};
+use super::respond::{self, Body, CreatedName, DryRun};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
 use super::{CONTROLS, compress, controls, documents, metrics, negotiate, resource};
@@ -197,8 +197,9 @@ where
             // A connection that another protocol takes over has no body.
             let lasts = is_long_running && record.status != 101;
             let clock = core.clone();
-            core.log
-                .push(&record, audited, lasts.then_some(move || clock.clock.now()))
+            let created = response.extensions().get().map(|CreatedName(name)| &**name);
+            let lasts = lasts.then_some(move || clock.clock.now());
+            core.log.push(&record, created, audited, lasts)
         }
     };
     let response = match ending {

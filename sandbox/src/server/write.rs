@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::negotiate::Form;
 use super::request::Request;
-use super::respond::{self, Body, DryRun};
+use super::respond::{self, Body, CreatedName, DryRun};
 use super::{body, options, patch, render};
 use crate::api::{self, Answered, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
@@ -28,7 +28,10 @@ pub(super) async fn handle(core: &Core, request: &Request) -> Result<Response<Bo
         "create" => {
             let (object, options) = decode(core, request)?;
             let written = api::create(core, &request.target, object, &options, false).await?;
-            respond(core, request, written)
+            let name = CreatedName(meta::name(&written.object).to_owned());
+            let mut response = respond(core, request, written)?;
+            response.extensions_mut().insert(name);
+            Ok(response)
         }
         "update" => respond(core, request, update(core, request).await?),
         "patch" => respond(core, request, patch::patch(core, request).await?),

@@ -248,3 +248,12 @@ async fn a_wrong_control_is_refused_with_what_is_wrong() {
     // Without the setting there are no such paths.
     assert_eq!(Client::new().await.get("/sandbox/requests").await.code, 404);
 }
+
+#[tokio::test]
+async fn the_record_of_a_create_has_the_name_that_the_object_got() {
+    let client = client().await;
+    let map = json!({"metadata": {"generateName": "a-"}});
+    let created = client.post(MAPS, &map).await.json;
+    let requests = client.get("/sandbox/requests").await.json["items"].take();
+    assert_eq!(requests[0]["name"], created["metadata"]["name"]);
+}

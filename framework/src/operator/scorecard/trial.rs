@@ -1,17 +1,18 @@
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use k8s_openapi::api::events::v1::Event;
 use pilothouse_sandbox::{RecordedRequest, Sandbox};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::Finding;
 use crate::{
-    client::{
-        Api, Client, Config, DeleteParams, Error, ListParams, Patch, PatchParams, RestMapper,
-    },
-    controller::annotations::RECONCILE_NOW,
-    operator::{Operator, OperatorError, dev::InstallFiles},
+    client::{Api, Client, Config, DeleteParams, Error, ListParams, RestMapper},
+    operator::{Operator, OperatorError, Running, dev::InstallFiles},
     resource::{DynamicObject, Object},
 };
 
@@ -24,11 +25,11 @@ const TRIAL: &str = "pilothouse-scorecard";
 
 /// An operator that runs on an API server in this process, to see what it writes.
 pub(in crate::operator) struct Trial {
-    sandbox: Sandbox,
+    pub(super) sandbox: Sandbox,
     client: Client,
-    mapper: RestMapper,
+    pub(super) mapper: RestMapper,
     /// The objects to reconcile.
-    examples: Vec<DynamicObject>,
+    pub(super) examples: Vec<DynamicObject>,
     /// What the operator has written since the start.
     written: BTreeSet<Written>,
     findings: Vec<Finding>,
@@ -57,7 +58,8 @@ impl Trial {
             port: 0,
             reason: error.to_string(),
         })?;
-        let operator = operator.converts_in(&sandbox);
+        // With the page, the operator records why it reconciles.
+        let operator = operator.converts_in(&sandbox).debug_page();
         let connected = |user_agent: &str| {
             let pipes = sandbox.clone();
             Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
@@ -67,16 +69,21 @@ impl Trial {
         };
         let client = connected(TRIAL)?;
         let definitions = operator.definitions()?;
-        let is_own = |object: &DynamicObject| {
+        let own = |object: &DynamicObject| {
             let group = object.types.api_version.split('/').next();
             let mut specs = definitions.iter().map(|one| &one.spec);
-            specs.any(|spec| spec.names.kind == object.types.kind && Some(&*spec.group) == group)
+            specs.find(|spec| spec.names.kind == object.types.kind && Some(&*spec.group) == group)
         };
-        let examples: Vec<DynamicObject> = objects
-            .objects()
-            .filter(|one| is_own(one))
-            .cloned()
-            .collect();
+        let mut examples = Vec::new();
+        for object in objects.objects() {
+            let Some(spec) = own(object) else { continue };
+            let mut example = object.clone();
+            if spec.scope == "Namespaced" {
+                let namespace = &mut example.metadata.namespace;
+                namespace.get_or_insert_with(|| client.default_namespace().to_owned());
+            }
+            examples.push(example);
+        }
         let mut findings = Vec::new();
         for definition in &definitions {
             let kind = &definition.spec.names.kind;
@@ -103,15 +110,17 @@ impl Trial {
             written: BTreeSet::new(),
             findings,
         };
-        if trial.quiet().await {
-            trial.reconcile_again().await?;
-        } else {
-            trial.endless();
+        let rests = trial.quiet(&running).await;
+        let (counts, by_time) = (counted(&trial.writes()), trial.is_driven_by_time(&running));
+        let repeated = trial.reconcile_again(&running).await?;
+        if !rests {
+            trial.endless(&counts, |place| !by_time || repeated.contains(place));
         }
+        trial.repeats(&repeated);
         trial.look_at_failures().await?;
         trial.look_at_status().await?;
         trial.look_at_children().await?;
-        trial.delete_all().await?;
+        trial.delete_all(&running).await?;
         let unused = running.unused_access().to_string();
         for line in unused.lines() {
             trial.findings.push(Finding::new(
@@ -126,7 +135,7 @@ impl Trial {
     }
 
     /// The writes of the operator, without those that belong to no object of the user.
-    fn writes(&self) -> Vec<RecordedRequest> {
+    pub(super) fn writes(&self) -> Vec<RecordedRequest> {
         let mut requests = self.sandbox.requests();
         requests.retain(|one| {
             one.method != "GET"
@@ -140,8 +149,8 @@ impl Trial {
         requests
     }
 
-    /// Waits until the operator writes nothing more. Returns false if that does not happen.
-    async fn quiet(&mut self) -> bool {
+    /// Waits until the operator has nothing to do and writes nothing more. Returns false if that does not happen.
+    async fn quiet(&mut self, running: &Running) -> bool {
         let begun = Instant::now();
         let (mut count, mut since) = (self.writes().len(), Instant::now());
         while since.elapsed() < QUIET {
@@ -150,11 +159,18 @@ impl Trial {
             }
             sleep(QUIET / 30).await;
             let now = self.writes().len();
-            if now != count {
+            let report = running.debug_report();
+            let mut controllers = report.controllers.iter();
+            if now != count || controllers.any(|one| one.running + one.waiting > 0) {
                 (count, since) = (now, Instant::now());
             }
         }
-        let is_quiet = since.elapsed() >= QUIET;
+        self.remember();
+        since.elapsed() >= QUIET
+    }
+
+    /// Notes the objects that the operator has written.
+    pub(super) fn remember(&mut self) {
         let written = self.writes().into_iter();
         let objects = written.filter(|one| {
             one.status < 300
@@ -167,41 +183,32 @@ impl Trial {
             namespace: one.namespace,
             name: one.name,
         }));
-        is_quiet
     }
 
     /// Names the writes that do not end.
-    fn endless(&mut self) {
-        for (place, count) in counted(&self.writes()) {
-            if count > 3 {
-                self.findings.push(Finding::new(
-                    place,
-                    format!("`reconcile` has written it {count} times within {PATIENCE:?}, and does not come to rest"),
-                    "write the same object while nothing changes: no time, no random value, a fixed order",
-                ));
-            }
+    fn endless(&mut self, counts: &[(String, usize)], is_finding: impl Fn(&String) -> bool) {
+        let many = counts.iter().filter(|(_, count)| *count > 3);
+        for (place, count) in many.filter(|(place, _)| is_finding(place)) {
+            self.findings.push(Finding::new(
+                place,
+                format!("`reconcile` has written it {count} times within {PATIENCE:?}, and does not come to rest"),
+                "write the same object while nothing changes: no time, no random value, a fixed order",
+            ));
         }
     }
 
-    /// Another reconcile of the same objects may write nothing.
-    async fn reconcile_again(&mut self) -> Result<(), OperatorError> {
-        self.sandbox.clear_requests();
-        for example in &self.examples {
-            let now = json!({"metadata": {"annotations": {RECONCILE_NOW: "scorecard"}}});
-            let api = self.mapper.api_for(example).await?;
-            let params = PatchParams::default();
-            let patched = api.patch(example.name(), &params, &Patch::Merge(now)).await;
-            if_there(patched)?;
-        }
-        self.quiet().await;
-        for (place, _) in counted(&self.writes()) {
+    /// Names what another reconcile of the same objects writes.
+    fn repeats(&mut self, repeated: &BTreeSet<String>) {
+        for place in repeated {
+            if self.findings.iter().any(|finding| finding.place == *place) {
+                continue;
+            }
             self.findings.push(Finding::new(
                 place,
                 "`reconcile` writes it again although nothing has changed",
                 "write the same object for the same input: no time, no random value, a fixed order; `cx.apply` then sends nothing",
             ));
         }
-        Ok(())
     }
 
     /// A reconcile that fails is an Event of its object.
@@ -301,14 +308,14 @@ impl Trial {
     }
 
     /// Everything that the operator wrote has to go with the objects.
-    async fn delete_all(&mut self) -> Result<(), OperatorError> {
+    async fn delete_all(&mut self, running: &Running) -> Result<(), OperatorError> {
         let mut apis = Vec::new();
         for example in &self.examples {
             let api = self.mapper.api_for(example).await?;
             if_there(api.delete(example.name(), &DeleteParams::default()).await)?;
             apis.push((api, example.clone()));
         }
-        self.quiet().await;
+        self.quiet(running).await;
         for (api, example) in apis {
             if let Some(object) = api.get_opt(example.name()).await? {
                 let finalizers = object.metadata.finalizers.unwrap_or_default().join(", ");
@@ -347,7 +354,7 @@ impl Trial {
 }
 
 /// The answer about an object that the operator may have deleted itself.
-fn if_there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(super) fn if_there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Err(error) if error.is_not_found() => Ok(None),
         answer => answer.map(Some),
@@ -356,16 +363,16 @@ fn if_there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
 
 /// Each write with its number.
 fn counted(writes: &[RecordedRequest]) -> Vec<(String, usize)> {
-    let places: Vec<String> = writes
-        .iter()
-        .map(|one| format!("{} {}", one.verb, one.path))
-        .collect();
-    let distinct: BTreeSet<&String> = places.iter().collect();
-    let count = |place: &String| places.iter().filter(|one| *one == place).count();
-    distinct
-        .into_iter()
-        .map(|place| (place.clone(), count(place)))
-        .collect()
+    let mut counts = BTreeMap::new();
+    for one in writes {
+        *counts.entry(place(one)).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// Such as `patch /api/v1/namespaces/default/configmaps/home`.
+pub(super) fn place(write: &RecordedRequest) -> String {
+    format!("{} {}", write.verb, write.path)
 }
 
 fn shown(kind: &str, namespace: Option<&str>, name: &str) -> String {
