@@ -84,6 +84,7 @@ fn is_compiled(file: &Path) -> bool {
         && fs::read_to_string(package.join("Cargo.toml")).is_ok_and(|manifest| {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             manifest.contains(&format!("path = \"tests/{name}/main.rs\""))
+                || !manifest.contains("autotests = false")
         });
     if is_root || is_program || is_test {
         return true;
@@ -118,7 +119,23 @@ fn declares(source: &str, module: &str) -> bool {
     })
 }
 
-/// The text of an include of mdBook, `{{#include path:anchor}}`: path and anchor.
+/// Whether `first:last` are the lines of whole items of a source. Sources that a program writes have no anchors.
+fn are_items(source: &str, range: &str) -> bool {
+    let lines: Vec<&str> = source.lines().collect();
+    let line = |number: usize| lines.get(number.wrapping_sub(1)).copied();
+    let Some((Ok(first), Ok(last))) = range
+        .split_once(':')
+        .map(|(first, last)| (first.parse::<usize>(), last.parse::<usize>()))
+    else {
+        return false;
+    };
+    first > 1
+        && line(first - 1) == Some("")
+        && line(first).is_some_and(|line| !line.is_empty())
+        && line(last) == Some("}")
+}
+
+/// The text of an include of mdBook, `{{#include path:anchor}}`: path and anchor, or the lines `first:last` in its place.
 fn include(text: &str) -> Option<(&str, Option<&str>)> {
     let inner = text
         .trim()
@@ -141,7 +158,7 @@ fn fault(page: &Path, snippet: &Snippet, sources: &[String]) -> Option<String> {
         return lines.iter().find_map(|line| {
             let Some((path, anchor)) = include(line) else {
                 return Some(format!(
-                    "`{line}` is not an include of a whole file or an anchor"
+                    "`{line}` is not an include of a whole file, of an anchor or of whole items"
                 ));
             };
             let file = page.parent()?.join(path);
@@ -153,7 +170,11 @@ fn fault(page: &Path, snippet: &Snippet, sources: &[String]) -> Option<String> {
             let is_there = source
                 .lines()
                 .any(|line| line.trim() == format!("// ANCHOR: {anchor}"));
-            (!is_there).then(|| format!("{path} has no anchor `{anchor}`"))
+            (!is_there && !are_items(&source, anchor)).then(|| {
+                format!(
+                    "{path} has no anchor `{anchor}`, and these are not the lines of whole items"
+                )
+            })
         });
     }
     snippet.text.split("\n\n").map(str::trim_end).find_map(|paragraph| {
@@ -250,6 +271,10 @@ fn a_snippet_that_is_not_compiled_is_detected() {
         (
             "{{#include ../../bench/smallest/none.rs}}",
             "no workspace member compiles",
+        ),
+        (
+            "{{#include ../../examples/website/src/main.rs:2:3}}",
+            "not the lines of whole items",
         ),
         (
             "{{#include ../../examples/website/src/main.rs:program}} // more",

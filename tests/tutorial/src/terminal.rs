@@ -260,8 +260,10 @@ mod tests {
     fn a_terminal_shows_lines_and_ends_with_an_interrupt() {
         let folder = tempfile::tempdir().unwrap();
         let line = "trap 'echo bye; exit' INT; echo one; echo two; sleep 600";
-        let begin = || Terminal::begin(Command::new("bash"), folder.path(), line).unwrap();
-        let mut terminal = begin();
+        // A program that a shell started in the background ignores interrupts, and so do its children.
+        let mut shell = Command::new("env");
+        shell.args(["--default-signal=INT", "bash"]);
+        let mut terminal = Terminal::begin(shell, folder.path(), line).unwrap();
         terminal.until(|line| line == "two", SOON).unwrap();
         // What was passed does not come again.
         let late = terminal.until(|line| line == "one", Duration::ZERO);
