@@ -9,7 +9,7 @@
 //! | `words.rs` | words of a name, and identifiers made of them |
 //! | `docs.rs` | descriptions as comments |
 //! | `attributes.rs` | `#[schema(..)]` for what the operator is going to define itself |
-//! | `source.rs` | [`source`]: the text |
+//! | `source.rs` | [`source()`]: the text |
 //!
 //! A generated type reads each object that fits the schema, and writes what it has read: fields that are not required are an `Option`, so that
 //! an empty list stays different from a missing one, and an applied object has only the fields that the program sets. What Rust has no type for
