@@ -40,7 +40,7 @@ async fn notes(line: &str, kubeconfig: Option<&Path>) -> Output {
     command.stdin(Stdio::null()).output().await.unwrap()
 }
 
-/// The definition with a further version, of which one is stored.
+/// Adds the version `v1alpha1` to a definition. The API server stores the version `stored`.
 fn with_older(definition: &Value, stored: &str) -> Value {
     let mut definition = definition.clone();
     let versions = definition["spec"]["versions"].as_array_mut().unwrap();

@@ -1,6 +1,8 @@
 //! What the API server asks before it stores a SharedDatabase.
 #![cfg(feature = "dev")]
 
+mod database;
+
 use pilothouse::{
     k8s::api::core::v1::Namespace,
     prelude::*,
@@ -8,30 +10,9 @@ use pilothouse::{
     webhook::Warnings,
 };
 use serde_json::json;
-use shared_database::{
-    Engine, PRIVATE, PrivateNamespaces, SecretReference, SharedDatabase, SharedDatabaseSpec,
-    UsualPort,
-};
+use shared_database::{Engine, PRIVATE, PrivateNamespaces, SharedDatabase, UsualPort};
 
-fn database(namespaces: &[&str]) -> SharedDatabase {
-    SharedDatabase {
-        metadata: ObjectMeta {
-            name: Some("orders".into()),
-            ..Default::default()
-        },
-        spec: SharedDatabaseSpec {
-            host: "orders.example.com".into(),
-            engine: Engine::PostgreSQL,
-            port: None,
-            credentials: SecretReference {
-                namespace: "default".into(),
-                name: "credentials".into(),
-            },
-            namespaces: namespaces.iter().map(|name| (*name).into()).collect(),
-        },
-        status: None,
-    }
-}
+use self::database::database;
 
 fn namespace(name: &str, private: &str) -> Namespace {
     let mut namespace = Namespace::named(name);

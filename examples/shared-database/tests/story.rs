@@ -1,6 +1,8 @@
 //! The operator with a cluster in memory, on a paused clock.
 #![cfg(feature = "dev")]
 
+mod database;
+
 use pilothouse::{
     k8s::{
         ByteString,
@@ -11,27 +13,9 @@ use pilothouse::{
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
-use shared_database::{Engine, SecretReference, SharedDatabase, SharedDatabaseSpec};
+use shared_database::SharedDatabase;
 
-fn database(namespaces: &[&str]) -> SharedDatabase {
-    SharedDatabase {
-        metadata: ObjectMeta {
-            name: Some("orders".into()),
-            ..Default::default()
-        },
-        spec: SharedDatabaseSpec {
-            host: "orders.example.com".into(),
-            engine: Engine::PostgreSQL,
-            port: None,
-            credentials: SecretReference {
-                namespace: "default".into(),
-                name: "credentials".into(),
-            },
-            namespaces: namespaces.iter().map(|name| (*name).into()).collect(),
-        },
-        status: None,
-    }
-}
+use self::database::database;
 
 fn credentials(password: &str) -> Secret {
     let values = [("user", "orders"), ("password", password)];

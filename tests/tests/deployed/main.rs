@@ -31,6 +31,7 @@ mod node;
 mod objects;
 mod operators;
 mod owners;
+mod probe;
 mod services;
 #[allow(dead_code, reason = "the operators run as programs here")]
 #[path = "../stories/mod.rs"]

@@ -15,7 +15,8 @@ use tokio::{
 
 use crate::{
     images::{Images, kubectl, output_of, skipped},
-    node::{End, Kubelet, Replica, get},
+    node::{End, Kubelet, Replica},
+    probe::get,
     services::RANGE,
     stories::{EXAMPLES, Example, Place},
 };

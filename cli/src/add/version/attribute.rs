@@ -26,7 +26,7 @@ struct Entry {
 pub(super) type Change = (Range<usize>, String);
 
 impl ResourceAttribute {
-    /// The attribute among these; `None` if there is none that can be read.
+    /// Finds the attribute `resource` among these. Returns `None` if it is missing or cannot be read.
     pub(super) fn of(attributes: &[Attribute]) -> Option<Self> {
         let attribute = attributes
             .iter()

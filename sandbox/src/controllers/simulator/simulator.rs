@@ -432,7 +432,7 @@ impl Simulator {
         match node.unwrap_or_default() {
             // Nobody is there to start or to end containers.
             node if rules.stopped_since(node).is_some() => None,
-            // Whoever runs that node ends its Pods.
+            // The sandbox does not run that node, so another program ends its Pods.
             node if !node::is_simulated(node) && self.has_node(node) => None,
             _ if meta::is_deleting(pod) => self.kubelet.end(&self.handle, pod),
             "" => {

@@ -116,7 +116,7 @@ async fn an_api_server_takes_the_definitions_that_are_made_of_the_types() {
             continue;
         };
         let definition = definition().unwrap();
-        // Of two versions one is enough for the server: each type is a definition of its own.
+        // Each version has a definition of its own. The server takes one definition with this name, so the first one is created.
         if seen.contains(&definition.metadata.name) {
             continue;
         }
