@@ -58,17 +58,36 @@ impl Addition {
     }
 }
 
-/// Declares a module, exports its types, and adds calls to the function `operator`. What is there already is not added again.
-pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
-    // syn does not count the byte order mark.
-    let (mark, text) = match text.strip_prefix('\u{feff}') {
+/// The byte order mark of a source, which syn does not count, and the text behind it.
+pub(super) fn behind_mark(text: &str) -> (&'static str, &str) {
+    match text.strip_prefix('\u{feff}') {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
+    }
+}
+
+/// The byte order mark of a source, and the text behind it, whose last line has an end.
+fn whole_lines(text: &str) -> (&'static str, String) {
+    let (mark, text) = behind_mark(text);
+    let end = match text.is_empty() || text.ends_with('\n') {
+        true => "",
+        false => "\n",
     };
-    let text = match text.is_empty() || text.ends_with('\n') {
-        true => text.to_owned(),
-        false => format!("{text}\n"),
-    };
+    (mark, format!("{text}{end}"))
+}
+
+/// Whether a source has this module as a public one.
+pub(super) fn is_public(text: &str, module: &str) -> bool {
+    syn::parse_file(text).is_ok_and(|file| {
+        file.items.iter().any(|item| {
+            matches!(item, Item::Mod(one) if one.ident == module && matches!(one.vis, syn::Visibility::Public(_)))
+        })
+    })
+}
+
+/// Declares a module, exports its types, and adds calls to the function `operator`. What is there already is not added again.
+pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
+    let (mark, text) = whole_lines(text);
     let text = &*text;
     let file = syn::parse_file(text)?;
     let module = &*addition.module;
@@ -113,10 +132,8 @@ pub(super) fn add(text: &str, addition: &Addition) -> syn::Result<Edited> {
 
 /// Declares public modules. Those that are there already are not declared again.
 pub(super) fn declare(text: &str, modules: &[&str]) -> syn::Result<Edited> {
-    let (mark, text) = match text.strip_prefix('\u{feff}') {
-        Some(rest) => ("\u{feff}", rest),
-        None => ("", text),
-    };
+    let (mark, text) = whole_lines(text);
+    let text = &*text;
     let file = syn::parse_file(text)?;
     let insertions = declaration(&file, text, "pub mod", modules);
     let text = mark.to_owned() + &inserted(text, insertions.into_iter().collect());
@@ -372,6 +389,8 @@ mod tests {
         let expected = "\u{feff}//! Mine.\n\nmod website; // the site\npub mod issuer;\npub mod order;\n\nuse a::b;\n";
         assert_eq!(declared.text, expected);
         assert_eq!(declare(expected, &["issuer"]).unwrap().text, expected);
+        let without_end = declare("//! Mine.", &["issuer"]).unwrap().text;
+        assert_eq!(without_end, "//! Mine.\npub mod issuer;\n\n");
         assert_eq!(
             declare("", &["issuer"]).unwrap().text,
             "pub mod issuer;\n\n"

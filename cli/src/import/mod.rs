@@ -120,10 +120,13 @@ fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>,
         found.retain(|one| options.kinds.contains(&one.kind));
     }
     for (at, one) in found.iter().enumerate() {
-        if let Some(other) = found[..at].iter().find(|other| other.kind == one.kind) {
+        let has_module = |other: &&Definition| other.module() == one.module();
+        if let Some(other) = found[..at].iter().find(has_module) {
             return Err(Error::Import(format!(
-                "{} and {} define the kind {}, and both would have the same module: import them from two files, into two packages, or print one with --print",
-                other.name, one.name, one.kind
+                "{} and {} would have the same module {}: import them from two files, into two packages, or print one with --print",
+                other.name,
+                one.name,
+                one.module()
             )));
         }
     }

@@ -54,6 +54,37 @@ fn todays_types_become_an_older_version() {
 }
 
 #[test]
+fn the_users_comments_and_the_byte_order_mark_stay() {
+    let text = before().replace(
+        "    namespaced\n)]",
+        "    // how many\n    namespaced, // one per team, or none\n)]",
+    );
+    let package = package(&[
+        ("src/lib.rs", "pub mod shelf;\n"),
+        ("src/shelf.rs", &format!("\u{feff}{text}")),
+    ]);
+    let read = |path: &str| fs::read_to_string(package.path().join(path)).unwrap();
+    stdout(&cargo_pilothouse(package.path(), "add version Shelf v2"));
+    let changed = read("src/shelf.rs");
+    assert!(changed.starts_with("\u{feff}//! Shelves.\n"), "{changed}");
+    let file = syn::parse_file(&changed).unwrap();
+    assert!(changed.contains("namespaced, // one per team, or none"));
+    assert!(changed.contains("served(v1::Shelf)"), "{changed}");
+    assert!(!file.items.is_empty());
+    assert!(read("tests/shelf_versions.rs").contains("use shelves::shelf::Shelf;"));
+
+    // A comment before `served`, which is now the last entry.
+    let commented = changed.replace("served(v1::Shelf)", "// older, ones\n    served(v1::Shelf)");
+    fs::write(package.path().join("src/shelf.rs"), commented).unwrap();
+    stdout(&cargo_pilothouse(package.path(), "add version Shelf v3"));
+    let copy = read("src/shelf/v2.rs");
+    assert!(!copy.contains("served("), "{copy}");
+    assert!(copy.contains("pub struct Shelf {"), "{copy}");
+    syn::parse_file(&copy).unwrap();
+    assert!(read("src/shelf.rs").contains("served(v1::Shelf, v2::Shelf)"));
+}
+
+#[test]
 fn nothing_is_written_over_a_file_or_for_a_kind_that_is_not_there() {
     let package = shelves();
     let folder = package.path();

@@ -3,23 +3,34 @@
 use std::ops::Range;
 
 use syn::{
-    Attribute, Expr, ExprLit, Lit, Meta, MetaList, Token, punctuated::Punctuated, spanned::Spanned,
+    Attribute, Expr, ExprLit, Lit, Meta, MetaList, Token,
+    punctuated::{Pair, Punctuated},
+    spanned::Spanned,
 };
 
 /// `#[resource(..)]` of a kind.
 pub(super) struct ResourceAttribute {
     entries: Vec<Entry>,
     /// Where the list of the entries ends.
-    end: usize,
+    end: End,
+}
+
+/// Where a list ends.
+struct End {
+    at: usize,
+    /// Whether a further item needs a comma before it.
+    needs_comma: bool,
 }
 
 struct Entry {
     name: String,
     range: Range<usize>,
+    /// The comma behind it.
+    comma: Option<Range<usize>>,
     /// The text of a value that is a string, and its place.
     value: Option<(String, Range<usize>)>,
     /// The paths in `name(..)`, and where the list ends.
-    list: Option<(Vec<String>, usize)>,
+    list: Option<(Vec<String>, End)>,
 }
 
 /// A replacement of a part of a text.
@@ -37,8 +48,8 @@ impl ResourceAttribute {
         let parse = Punctuated::<Meta, Token![,]>::parse_terminated;
         let entries = list.parse_args_with(parse).ok()?;
         Some(Self {
-            entries: entries.iter().map(entry).collect(),
-            end: end(list),
+            entries: entries.pairs().map(entry).collect(),
+            end: end(list, &entries),
         })
     }
 
@@ -63,7 +74,7 @@ impl ResourceAttribute {
     }
 
     /// The changes by which the kind gets a new version and serves another type.
-    pub(super) fn serve(&self, text: &str, version: &str, other: &str) -> Vec<Change> {
+    pub(super) fn serve(&self, version: &str, other: &str) -> Vec<Change> {
         let mut changes = Vec::new();
         let at = self.entry("version").and_then(|entry| entry.value.as_ref());
         if let Some((_, range)) = at {
@@ -71,54 +82,60 @@ impl ResourceAttribute {
         }
         let list = self.entry("served").and_then(|entry| entry.list.as_ref());
         changes.push(match list {
-            Some((_, end)) => (*end..*end, append(&text[..*end], other)),
-            None => {
-                let served = format!("served({other})");
-                (self.end..self.end, append(&text[..self.end], &served))
-            }
+            Some((_, end)) => end.append(other),
+            None => self.end.append(&format!("served({other})")),
         });
         changes
     }
 
     /// The changes by which a copy is no more than a version: without `served` and `conversion`.
-    pub(super) fn alone(&self, text: &str) -> Vec<Change> {
-        let only_stored = |entry: &&Entry| ["served", "conversion"].contains(&entry.name.as_str());
-        let entries = self.entries.iter().filter(only_stored);
-        entries
-            .map(|entry| {
-                // With the comma before it: `group` and `version` stand somewhere, so there is one, unless the entry is the first.
-                let before = text[..entry.range.start].trim_end();
-                match before.strip_suffix(',') {
-                    Some(rest) => (rest.len()..entry.range.end, String::new()),
-                    None => {
-                        let after = &text[entry.range.end..];
-                        let comma = after.find(',').map_or(0, |at| at + 1);
-                        (entry.range.start..entry.range.end + comma, String::new())
-                    }
+    pub(super) fn alone(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        // The comma behind the last entry that stays.
+        let mut before: Option<&Range<usize>> = None;
+        for entry in &self.entries {
+            if !["served", "conversion"].contains(&entry.name.as_str()) {
+                before = entry.comma.as_ref();
+                continue;
+            }
+            let own = entry.comma.as_ref();
+            let range;
+            (range, before) = match before {
+                // Its own comma takes the place of the one before it.
+                Some(comma) => (comma.start..entry.range.end, own),
+                None => {
+                    let end = own.map_or(entry.range.end, |comma| comma.end);
+                    (entry.range.start..end, None)
                 }
-            })
-            .collect()
+            };
+            changes.push((range, String::new()));
+        }
+        changes
     }
 }
 
-/// An item for the end of a list, behind what is there.
-fn append(before: &str, item: &str) -> String {
-    match before.trim_end() {
-        list if list.ends_with(['(', ',']) => format!(" {item}"),
-        _ => format!(", {item}"),
+impl End {
+    /// An item for the end of the list.
+    fn append(&self, item: &str) -> Change {
+        let comma = if self.needs_comma { "," } else { "" };
+        (self.at..self.at, format!("{comma} {item}"))
     }
 }
 
-fn end(list: &MetaList) -> usize {
+fn end<T>(list: &MetaList, items: &Punctuated<T, Token![,]>) -> End {
     let span = match &list.delimiter {
         syn::MacroDelimiter::Paren(one) => one.span.close(),
         syn::MacroDelimiter::Brace(one) => one.span.close(),
         syn::MacroDelimiter::Bracket(one) => one.span.close(),
     };
-    span.byte_range().start
+    End {
+        at: span.byte_range().start,
+        needs_comma: !items.empty_or_trailing(),
+    }
 }
 
-fn entry(meta: &Meta) -> Entry {
+fn entry(pair: Pair<&Meta, &Token![,]>) -> Entry {
+    let (meta, comma) = pair.into_tuple();
     let name = meta.path().get_ident().map(ToString::to_string);
     let value = match meta {
         Meta::NameValue(pair) => match &pair.value {
@@ -138,13 +155,14 @@ fn entry(meta: &Meta) -> Entry {
                 let segments = path.segments.iter().map(|one| one.ident.to_string());
                 segments.collect::<Vec<_>>().join("::")
             };
-            paths.map(|paths| (paths.iter().map(shown).collect(), end(list)))
+            paths.map(|paths| (paths.iter().map(shown).collect(), end(list, &paths)))
         }
         _ => None,
     };
     Entry {
         name: name.unwrap_or_default(),
         range: meta.span().byte_range(),
+        comma: comma.map(|comma| comma.span().byte_range()),
         value,
         list,
     }

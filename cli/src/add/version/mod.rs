@@ -17,7 +17,10 @@ use std::{
 
 use parts::Parts;
 
-use super::{edit::Edited, save, write_new};
+use super::{
+    edit::{self, Edited},
+    save, write_new,
+};
 use crate::{
     arguments::AddVersionOptions,
     error::Error,
@@ -28,6 +31,9 @@ use crate::{
 /// A source with the kind.
 struct Found {
     path: PathBuf,
+    /// Its byte order mark, if it has one.
+    mark: &'static str,
+    /// What is behind the mark.
     text: String,
 }
 
@@ -76,15 +82,20 @@ pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
         .folder
         .join(format!("tests/{}_versions.rs", kind.module()));
     let has_test = test.exists();
-    if let (false, Some((library, _))) = (has_test, &package.library) {
-        files.push((test.clone(), test_source(&kind, library)));
+    if let (false, Some((library, root))) = (has_test, &package.library) {
+        let place = place(&found.path, root)?;
+        files.push((
+            test.clone(),
+            test_source(&kind, &format!("{library}{place}")),
+        ));
     }
     write_new(&package, &files)?;
     let edited = Edited {
-        text: changed,
+        text: found.mark.to_owned() + &changed,
         missing: Vec::new(),
     };
-    save(&package, &found.path, &found.text, edited)?;
+    let before = found.mark.to_owned() + &found.text;
+    save(&package, &found.path, &before, edited)?;
     tell(
         &package,
         &kind,
@@ -126,10 +137,34 @@ fn tell(
     }
 }
 
-fn test_source(kind: &Kind, library: &str) -> String {
+/// The path from the library to the module with the kind: empty for the library itself, and where the module is not public. Then the
+/// library exports the kind, if other programs use it.
+fn place(source: &Path, root: &Path) -> Result<String, Error> {
+    let folder = root.parent().unwrap_or(Path::new(""));
+    let Ok(below) = source.strip_prefix(folder) else {
+        return Ok(String::new());
+    };
+    let mut modules: Vec<String> = below
+        .with_extension("")
+        .iter()
+        .map(|one| one.to_string_lossy().into_owned())
+        .collect();
+    if modules.last().is_some_and(|last| last == "mod") {
+        modules.pop();
+    }
+    let library = fs::read_to_string(root).map_err(Error::file(root))?;
+    match modules.first() {
+        Some(first) if source != root && edit::is_public(&library, first) => {
+            Ok(format!("::{}", modules.join("::")))
+        }
+        _ => Ok(String::new()),
+    }
+}
+
+fn test_source(kind: &Kind, module: &str) -> String {
     let name = kind.as_str();
     format!(
-        "#![cfg(feature = \"dev\")]\n\nuse pilothouse::testing;\nuse {library}::{name};\n\n/// Makes objects of each version and converts them to the others and back.\n#[test]\nfn no_conversion_loses_anything() {{\n    testing::round_trips::<{name}>().check().unwrap();\n}}\n"
+        "#![cfg(feature = \"dev\")]\n\nuse pilothouse::testing;\nuse {module}::{name};\n\n/// Makes objects of each version and converts them to the others and back.\n#[test]\nfn no_conversion_loses_anything() {{\n    testing::round_trips::<{name}>().check().unwrap();\n}}\n"
     )
 }
 
@@ -157,8 +192,10 @@ fn find(folder: &Path, kind: &Kind) -> Result<Option<Found>, Error> {
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
-            if parts::has(&text, kind) {
-                return Ok(Some(Found { path, text }));
+            let (mark, text) = edit::behind_mark(&text);
+            if parts::has(text, kind) {
+                let text = text.to_owned();
+                return Ok(Some(Found { path, mark, text }));
             }
         }
     }

@@ -115,7 +115,7 @@ impl<'a> Parts<'a> {
             let copy = &text[range.clone()];
             match item {
                 Item::Struct(one) if one.ident == self.kind.ident => {
-                    attribute::changed(copy, range.start, self.attribute.alone(text))
+                    attribute::changed(copy, range.start, self.attribute.alone())
                 }
                 _ => copy.to_owned(),
             }
@@ -126,7 +126,7 @@ impl<'a> Parts<'a> {
     /// The source, with the new version of the kind and the module of the old one.
     pub(super) fn changed(&self, text: &str, file: &File, old: &str, new: &str) -> String {
         let served = format!("{old}::{}", self.kind.ident);
-        let mut changes = self.attribute.serve(text, new, &served);
+        let mut changes = self.attribute.serve(new, &served);
         let has_module = file
             .items
             .iter()

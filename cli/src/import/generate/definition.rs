@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::{
     Problem,
+    names::TAKEN,
     schema::{flag, text, texts},
+    words::field_name,
 };
 
 /// The annotation without which an API server takes no definition in a group of Kubernetes.
@@ -46,6 +48,11 @@ pub(crate) struct Version {
 }
 
 impl Definition {
+    /// The module of its types.
+    pub(crate) fn module(&self) -> String {
+        field_name(&self.kind)
+    }
+
     /// Leaves only this version.
     ///
     /// # Errors
@@ -121,11 +128,24 @@ fn read(object: &Value) -> Result<Definition, Problem> {
             "does not begin with a capital letter, or has other characters than letters and digits: use a `DynamicObject` for this kind",
         ));
     }
+    if TAKEN.contains(&&*kind) {
+        return Err(problem(
+            "spec.names.kind",
+            "is the name of a type that each written source uses: use a `DynamicObject` for this kind",
+        ));
+    }
     let plural = needed(&spec["names"], "plural", "spec.names.plural")?;
     if !is_label(&plural) {
         return Err(problem(
             "spec.names.plural",
             "is not a DNS label of at most 63 lower-case letters, digits and `-`",
+        ));
+    }
+    // The name is written into a comment, and an API server takes no other.
+    if name != format!("{plural}.{group}") {
+        return Err(problem(
+            "metadata.name",
+            &format!("is not `{plural}.{group}`, the plural and the group"),
         ));
     }
     let singular = match text(&spec["names"], "singular") {
@@ -298,7 +318,9 @@ mod tests {
             ("/spec/group", json!("dev"), "spec.group"),
             ("/spec/names/kind", json!(7), "spec.names.kind"),
             ("/spec/names/kind", json!("My-Kind"), "spec.names.kind"),
+            ("/spec/names/kind", json!("Option"), "spec.names.kind"),
             ("/spec/names/plural", json!("a\"b"), "spec.names.plural"),
+            ("/spec/names/plural", json!("crates"), "metadata.name"),
             ("/spec/scope", json!("Galaxy"), "spec.scope"),
             ("/spec/versions", json!([]), "spec.versions"),
             (

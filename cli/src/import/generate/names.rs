@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Names that the source uses for other things.
-const TAKEN: &[&str] = &[
+pub(super) const TAKEN: &[&str] = &[
     "BTreeMap",
     "Clone",
     "Condition",

@@ -73,7 +73,7 @@ pub(crate) fn source(definition: &Definition, options: Options) -> Source {
         );
     }
     Source {
-        module: field_name(kind),
+        module: definition.module(),
         text,
         notes,
     }
