@@ -108,9 +108,19 @@ impl World {
         definition["status"]["storedVersions"].clone()
     }
 
-    async fn annotations(&self) -> Value {
+    /// The annotation of a migration that has begun.
+    async fn begun(&self) -> Value {
         let definition = json!(self.definitions.get(NAME).await.unwrap());
-        definition["metadata"]["annotations"].clone()
+        definition["metadata"]["annotations"]["migration.pilothouse.dev/since"].clone()
+    }
+
+    /// Writes these notes as another client does.
+    async fn label(&self, names: impl IntoIterator<Item = String>) {
+        let label = Patch::Merge(json!({"metadata": {"labels": {"seen": "yes"}}}));
+        for name in names {
+            let params = PatchParams::default();
+            self.notes().patch(&name, &params, &label).await.unwrap();
+        }
     }
 
     async fn version_of(&self, note: &str) -> String {
@@ -253,15 +263,15 @@ async fn a_migration_that_was_not_complete_goes_on_with_the_rest() {
     );
     assert_eq!(*seen.lock(), [(500, Some(100)), (600, None)]);
     assert_eq!(world.stored_versions().await, json!(["v1alpha1", "v1"]));
-    assert!(world.annotations().await.to_string().contains("v1/"));
+    let begun = world.begun().await;
+    assert!(begun.as_str().unwrap().starts_with("v1."), "{begun}");
 
     // On a real server the written objects have new resource versions. The sandbox keeps an object in no version, so another client
     // writes them here.
-    for number in (0..600).filter(|number| *number != 1) {
-        let label = Patch::Merge(json!({"metadata": {"labels": {"seen": "yes"}}}));
-        let (name, params) = (format!("note-{number:03}"), PatchParams::default());
-        world.notes().patch(&name, &params, &label).await.unwrap();
-    }
+    let others = (0..600).filter(|number| *number != 1);
+    world
+        .label(others.map(|number| format!("note-{number:03}")))
+        .await;
     cluster.forget_requests();
     let migrated = migrate().await.unwrap();
     assert_eq!((migrated.written, migrated.skipped), (1, 599));
@@ -273,7 +283,27 @@ async fn a_migration_that_was_not_complete_goes_on_with_the_rest() {
         .collect();
     assert_eq!(written.len(), 1, "{written:?}");
     assert_eq!(world.stored_versions().await, json!(["v1"]));
-    assert!(!world.annotations().await.to_string().contains("v1/"));
+    assert!(world.begun().await.is_null());
+}
+
+#[tokio::test]
+async fn what_was_written_while_another_version_was_stored_is_written_again() {
+    let cluster = Cluster::start().unwrap();
+    let world = World::new(cluster.client().clone()).await;
+    let names = || ["a", "b"].map(str::to_owned);
+    world.store_older(names()).await;
+    let refusal = Answer::status(422, "Invalid").message("the text is too long");
+    let writes = RequestMatcher::any().verb("patch").resource("notes");
+    cluster.faults().answer(writes, refusal, 2);
+    let migrate = async || crd::migrate(cluster.client(), NAME, "notes", |_| {}).await;
+    migrate().await.unwrap_err();
+    assert!(world.begun().await.is_string());
+
+    world.install(with_older(&world.printed, "v1alpha1")).await;
+    world.label(names()).await;
+    world.install(with_older(&world.printed, "v1")).await;
+    let migrated = migrate().await.unwrap();
+    assert_eq!((migrated.written, migrated.skipped), (2, 0));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{CustomResourceDefinition, to_json};
@@ -132,8 +133,12 @@ async fn write(
     let mut done = Vec::new();
     for (crd, before) in crds.iter().zip(before) {
         let params = PatchParams::apply(field_manager).force();
+        let mut wanted = to_json(crd);
+        if let (Some(before), Some(conversion)) = (before, wanted.pointer_mut("/spec/conversion")) {
+            keep_target(conversion, &before.spec.conversion);
+        }
         let after = api
-            .patch(crd.name(), &params, &Patch::Apply(to_json(crd)))
+            .patch(crd.name(), &params, &Patch::Apply(wanted))
             .await?;
         done.push(match before {
             None => Applied::Created,
@@ -149,6 +154,31 @@ async fn write(
         served(client, crd, deadline).await?;
     }
     Ok(done)
+}
+
+/// Lets a conversion lead where it leads on the server, if the program names a Service: it only assumes the namespace in which the operator
+/// runs. An operator that starts writes what leads to it.
+fn keep_target(wanted: &mut Value, present: &Value) {
+    let is_webhook = |one: &Value| one["strategy"] == "Webhook";
+    let present =
+        (is_webhook(wanted) && is_webhook(present)).then_some(&present["webhook"]["clientConfig"]);
+    let wanted = wanted.pointer_mut("/webhook/clientConfig");
+    let (Some(present), Some(wanted)) = (present, wanted) else {
+        return;
+    };
+    if wanted["service"].is_null() {
+        return;
+    }
+    // What the server sets by default stays out, so that nothing changes if both lead to the same place.
+    if let Some(url) = present["url"].as_str() {
+        *wanted = json!({"url": url});
+    } else {
+        for field in ["namespace", "name"] {
+            if let Some(value) = present["service"][field].as_str() {
+                wanted["service"][field] = value.into();
+            }
+        }
+    }
 }
 
 /// The permissions that [`install`] needs for these definitions.
@@ -175,6 +205,8 @@ struct InstalledSpec {
     names: InstalledNames,
     scope: String,
     versions: Vec<InstalledVersion>,
+    #[serde(default)]
+    conversion: Value,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -330,7 +362,6 @@ async fn wait(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn crd<T: serde::de::DeserializeOwned>(kind: &str, scope: &str, versions: &[&str]) -> T {
         let versions: Vec<_> = versions
@@ -360,6 +391,37 @@ mod tests {
             serde_json::to_value(crd::<InstalledDefinition>("Site", "Cluster", &["v1"])).unwrap();
         answer["status"] = json!({"conditions": null});
         assert!(serde_json::from_value::<InstalledDefinition>(answer).is_ok());
+    }
+
+    #[test]
+    fn a_conversion_goes_on_to_lead_where_it_leads() {
+        let to =
+            |client: Value| json!({"strategy": "Webhook", "webhook": {"clientConfig": client}});
+        let assumed = json!({"service": {"namespace": "sites-system", "name": "sites-conversion"}});
+        let service = json!({"namespace": "prod", "name": "sites-conversion"});
+        let with_port = json!({"namespace": "prod", "name": "sites-conversion", "port": 443});
+        let url = json!({"url": "https://sites.example.com"});
+        let with_authority = json!({"service": with_port, "caBundle": "YQ=="});
+        for (wanted, present, expected) in [
+            (
+                to(assumed.clone()),
+                to(with_authority.clone()),
+                to(json!({"service": service})),
+            ),
+            (to(assumed.clone()), to(url.clone()), to(url.clone())),
+            // The program knows its URL.
+            (to(url.clone()), to(with_authority), to(url)),
+            (
+                to(assumed.clone()),
+                json!({"strategy": "None"}),
+                to(assumed.clone()),
+            ),
+            (to(assumed.clone()), Value::Null, to(assumed)),
+        ] {
+            let mut conversion = wanted;
+            keep_target(&mut conversion, &present);
+            assert_eq!(conversion, expected);
+        }
     }
 
     #[test]

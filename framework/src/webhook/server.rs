@@ -101,7 +101,7 @@ pub(crate) enum WebhookError {
     #[error(
         "the API server calls another installation of the operator for {kind} {name}: the one in the namespace {other}. An operator is \
          installed once in a cluster: uninstall this one. If the other one does not exist any more, apply what the command `manifests` \
-         prints for the namespace {own}"
+         prints for the namespace {own}, with `kubectl apply --server-side --force-conflicts`"
     )]
     OtherInstallation {
         kind: &'static str,

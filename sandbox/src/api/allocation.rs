@@ -20,6 +20,9 @@ const ADDRESSES: (u32, u32) = (0x0a60_0000, 1 << 20);
 /// The ports: the first one and their number.
 const PORTS: (i64, i64) = (30_000, 2768);
 
+/// How many of them, from the first, are given last if nobody asks for them (KEP-3668).
+const ASKED_PORTS: i64 = 86;
+
 /// What a Service can have for itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Allocated {
@@ -100,9 +103,13 @@ enum Wrong {
 }
 
 /// What a stored Service has.
-fn of_service(spec: &Value) -> Vec<Allocated> {
-    let addresses = spec["clusterIPs"].as_array().into_iter().flatten();
-    let addresses = addresses.filter_map(Value::as_str).map(str::to_owned);
+fn of_service(spec: &Value) -> BTreeSet<Allocated> {
+    let listed = spec["clusterIPs"].as_array().into_iter().flatten();
+    let addresses = listed.chain([&spec["clusterIP"]]);
+    let addresses = addresses
+        .filter_map(Value::as_str)
+        .filter(|one| *one != "None");
+    let addresses = addresses.map(str::to_owned);
     let ports = spec["ports"].as_array().into_iter().flatten();
     let ports = ports.map(|port| &port["nodePort"]);
     let ports = ports.chain([&spec["healthCheckNodePort"]]);
@@ -142,9 +149,12 @@ impl Pool {
 
     fn next_port(&mut self) -> Result<i64, Wrong> {
         let (first, count) = PORTS;
+        let (middle, count) = (first + ASKED_PORTS, count - ASKED_PORTS);
         let start = i64::from(self.seed) % count;
-        let mut all = (0..count).map(|step| first + (start + step) % count);
-        let found = all.find(|port| self.take(Allocated::Port(*port)));
+        let chosen = (0..count).map(|step| middle + (start + step) % count);
+        let found = chosen
+            .chain(first..middle)
+            .find(|port| self.take(Allocated::Port(*port)));
         found.ok_or_else(|| Wrong::Other("failed to allocate a nodePort: range is full".to_owned()))
     }
 
@@ -176,6 +186,18 @@ fn address(spec: &mut Spec, old: Option<&Spec>, pool: &mut Pool) -> Result<(), W
         return Ok(());
     }
     let wanted = text(spec, "clusterIP").to_owned();
+    let listed = spec.get("clusterIPs").and_then(Value::as_array);
+    if let (None, Some([first, ..])) = (old, listed.map(Vec::as_slice)) {
+        let why = match wanted.as_str() {
+            "" => Some("must be empty when `clusterIP` is not specified"),
+            wanted if first != wanted => Some("first value must match `clusterIP`"),
+            _ => None,
+        };
+        if let Some(why) = why {
+            let cause = Cause::invalid("spec.clusterIPs", &json!(listed), why);
+            return Err(Wrong::Field(cause));
+        }
+    }
     let is_kept = old.is_some_and(|old| text(old, "clusterIP") == wanted);
     if wanted.is_empty() {
         let address = pool.next_address().ok_or_else(|| {
@@ -369,6 +391,14 @@ mod tests {
                 "the provided network does not match",
             ),
             (spec("10.96.7.8", 80), "not in the valid range"),
+            (
+                json!({"clusterIPs": ["10.96.7.7"], "ports": [{"port": 80}]}),
+                "must be empty when `clusterIP` is not specified",
+            ),
+            (
+                json!({"clusterIP": "10.96.7.8", "clusterIPs": ["10.96.7.7"], "ports": [{"port": 80}]}),
+                "first value must match `clusterIP`",
+            ),
         ] {
             let refused = create(&handle, "two", spec).unwrap_err();
             assert!(refused.contains(why), "{refused}");
@@ -389,6 +419,11 @@ mod tests {
         let created = create(&handle, "one", spec).unwrap();
         assert!(created["spec"]["ports"][0]["nodePort"].is_i64());
         assert!(created["spec"]["healthCheckNodePort"].is_i64());
+        let other = handle.update(&services(), Some("default"), "one", "", |service| {
+            service["spec"]["healthCheckNodePort"] = 80.into();
+        });
+        let refused = other.unwrap_err().message;
+        assert!(refused.contains("healthCheckNodePort"), "{refused}");
         let change = |spec: Value| {
             let changed = handle.update(&services(), Some("default"), "one", "", |service| {
                 for (field, value) in spec.as_object().unwrap() {
@@ -401,6 +436,6 @@ mod tests {
         assert!(spec["ports"][0]["nodePort"].is_null() && spec["healthCheckNodePort"].is_null());
         assert_eq!(spec["clusterIP"], created["spec"]["clusterIP"]);
         let spec = change(json!({"type": "ExternalName", "externalName": "example.com"}));
-        assert_eq!(of_service(&spec), []);
+        assert_eq!(of_service(&spec), BTreeSet::new());
     }
 }

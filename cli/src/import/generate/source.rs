@@ -11,7 +11,7 @@ use super::{
     names::names,
     schema::text,
     types::{Body, Field, Item, Slot, Type, Types},
-    words::{camel_case, distinct, field_name, type_name},
+    words::{camel_case, distinct, type_name},
 };
 
 /// What the user wants of the types.

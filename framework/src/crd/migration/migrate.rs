@@ -51,10 +51,8 @@ pub enum MigrationError {
         /// Name of the definition.
         name: String,
     },
-    /// Meanwhile the definition got another stored version.
-    #[error(
-        "CustomResourceDefinition {name} got another stored version meanwhile: run the migration again"
-    )]
+    /// Meanwhile the definition was changed, and perhaps another version was stored.
+    #[error("CustomResourceDefinition {name} was changed meanwhile: run the migration again")]
     #[non_exhaustive]
     Changed {
         /// Name of the definition.
@@ -62,8 +60,8 @@ pub enum MigrationError {
     },
     /// The server refuses to write some objects. All others are written.
     #[error(
-        "{count} objects of {name} may still be stored in an old version, because the server refuses to write them: correct or delete \
-         them, and run the migration again\n  {}", .refusals.join("\n  ")
+        "{count} objects of {name} may still be stored in an old version, because the server refuses to write them: remove the \
+         cause, and run the migration again\n  {}", .refusals.join("\n  ")
     )]
     #[non_exhaustive]
     Refused {
@@ -88,7 +86,7 @@ pub enum MigrationError {
 /// # Errors
 /// * [`MigrationError::Client`]: a request fails.
 /// * [`MigrationError::NotInstalled`], [`MigrationError::NotServed`]: there is nothing that could be written.
-/// * [`MigrationError::Changed`]: the definition got another stored version meanwhile.
+/// * [`MigrationError::Changed`]: the definition was changed meanwhile.
 /// * [`MigrationError::Refused`]: the server refuses some objects, for example because a webhook does. `status.storedVersions` stays as it is.
 pub async fn migrate(
     client: &Client,

@@ -7,7 +7,8 @@ use crate::{
     resource::{ApiResource, DynamicObject},
 };
 
-/// The annotation with the stored version and the resource version at the begin of a migration: `v2/4711`.
+/// The annotation of a migration that has begun: the stored version, the generation of the definition and the resource version at the begin, as
+/// `v2.3/4711`. After another change of the definition it does not count: meanwhile another version may have been stored.
 const SINCE: &str = "migration.pilothouse.dev/since";
 
 /// How often a change of the definition is tried again after a conflict.
@@ -60,6 +61,12 @@ impl<'a> StoredDefinition<'a> {
         stored.map_or("", |version| text(&version["name"]))
     }
 
+    /// The stored version, and the generation of the definition, which rises with each change of its `spec`.
+    fn state(&self) -> String {
+        let generation = &self.json["metadata"]["generation"];
+        format!("{}.{generation}", self.stored_version())
+    }
+
     /// The versions in which objects may be stored.
     pub(super) fn stored_versions(&self) -> Vec<String> {
         let listed = self.json["status"]["storedVersions"].as_array();
@@ -88,14 +95,13 @@ impl<'a> StoredDefinition<'a> {
 
     /// The resource version that a migration to the stored version has noted when it began.
     pub(super) fn since(&self) -> Option<&str> {
-        let (version, since) =
-            text(&self.json["metadata"]["annotations"][SINCE]).split_once('/')?;
-        (version == self.stored_version()).then_some(since)
+        let (state, since) = text(&self.json["metadata"]["annotations"][SINCE]).split_once('/')?;
+        (state == self.state()).then_some(since)
     }
 
     /// Notes that a migration begins.
     pub(super) async fn note_start(&mut self, since: &str) -> Result<(), MigrationError> {
-        let noted = format!("{}/{since}", self.stored_version());
+        let noted = format!("{}/{since}", self.state());
         self.change(
             false,
             |_| json!({"metadata": {"annotations": {SINCE: noted}}}),
@@ -125,16 +131,16 @@ impl<'a> StoredDefinition<'a> {
         .await
     }
 
-    /// Changes the definition or its status, unless another version is stored meanwhile.
+    /// Changes the definition or its status, unless somebody else changes its `spec` meanwhile.
     async fn change(
         &mut self,
         is_status: bool,
         patch: impl Fn(&str) -> Value,
     ) -> Result<(), MigrationError> {
-        let stored = self.stored_version().to_owned();
+        let (state, stored) = (self.state(), self.stored_version().to_owned());
         let params = PatchParams::default().field_manager(self.field_manager);
         for attempt in 1.. {
-            if self.stored_version() != stored {
+            if self.state() != state {
                 return Err(MigrationError::Changed {
                     name: self.name.to_owned(),
                 });

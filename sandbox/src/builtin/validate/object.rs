@@ -173,6 +173,13 @@ fn service(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     {
         immutable(object, old, "/spec/clusterIP", found);
     }
+    let health = "/spec/healthCheckNodePort";
+    if let Some(old) = old
+        && at(object, health).as_i64().is_some_and(|port| port != 0)
+        && at(old, health).as_i64().is_some_and(|port| port != 0)
+    {
+        immutable(object, old, health, found);
+    }
 }
 
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  \
