@@ -11,7 +11,8 @@
 //! | `attributes.rs` | `#[schema(..)]` for what the operator is going to define itself |
 //! | `source.rs` | [`source()`]: the text |
 //!
-//! A generated type reads each object that fits the schema, and writes what it has read: fields that are not required are an `Option`, so that
+//! A generated type reads each object that fits the schema, apart from quantities that are numbers above `i32::MAX`, and writes what it has
+//! read, apart from a null in a field that is not required: fields that are not required are an `Option`, so that
 //! an empty list stays different from a missing one, and an applied object has only the fields that the program sets. What Rust has no type for
 //! is a `serde_json::Value`, with a comment that says why.
 //!
