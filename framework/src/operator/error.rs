@@ -1,4 +1,4 @@
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{io, path::PathBuf, process::ExitCode, time::Duration};
 
 use crate::{
     client::{self, ConfigError, MappingError},
@@ -134,6 +134,15 @@ pub enum OperatorError {
     /// The webhooks cannot be served.
     #[error("cannot serve webhooks: {0}")]
     Webhooks(String),
+    /// An operator of a test did not become ready. The text has a line for each check of `/readyz` that fails.
+    #[error("the operator is not ready after {} s:\n  {}", .waited.as_secs(), .checks.join("\n  "))]
+    #[non_exhaustive]
+    NotReady {
+        /// How long it was waited, by tokio's clock.
+        waited: Duration,
+        /// The name of each check that fails, and the reason.
+        checks: Vec<String>,
+    },
     /// A health check of the program's own cannot be added.
     #[error("the operator cannot add the check `{name}` to {endpoint}: {problem}")]
     #[non_exhaustive]

@@ -1,6 +1,8 @@
 use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use futures_util::FutureExt;
+#[cfg(feature = "dev")]
+use tokio::time::timeout;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -30,6 +32,10 @@ const ADDRESS: Address = Address {
 const CHECK_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// All replicas must have seen a new authority before it signs anything, which is an hour later.
 const LONGEST_CHECK_PERIOD: Duration = Duration::from_secs(10 * 60);
+
+/// The longest time, by tokio's clock, until an operator is ready whose API server is in the same process.
+#[cfg(feature = "dev")]
+const LONGEST_START: Duration = Duration::from_secs(60);
 
 /// How long webhooks go on answering after the stop has begun, at least. By then no API server chooses this pod any more.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -294,7 +300,7 @@ impl RunningWebhooks {
     ) -> Result<Self, OperatorError> {
         #[cfg(feature = "dev")]
         if let Some(sandbox) = options.called_in.clone() {
-            return Ok(Self::start_in(&sandbox, options, client, metrics, ready, stop).await);
+            return Self::start_in(&sandbox, options, client, metrics, ready, stop).await;
         }
         let (address, access) = (options.address, options.access());
         let longest_call = options.longest_call();
@@ -325,7 +331,8 @@ impl RunningWebhooks {
         })
     }
 
-    /// Lets the API server of this process call the webhooks until `stop`. It returns when they are configured.
+    /// Lets the API server of this process call the webhooks until `stop`. It returns when they are configured, or after
+    /// [`LONGEST_START`].
     #[cfg(feature = "dev")]
     async fn start_in(
         sandbox: &pilothouse_sandbox::Sandbox,
@@ -334,26 +341,36 @@ impl RunningWebhooks {
         metrics: &Metrics,
         ready: &Checks,
         stop: CancellationToken,
-    ) -> Self {
+    ) -> Result<Self, OperatorError> {
         let (access, longest_call) = (options.access(), options.longest_call());
         let webhooks = InProcess::new(sandbox, options, client, metrics);
         let health = webhooks.health();
-        ready.add(WEBHOOKS_CHECK, move || health.check());
-        let called = webhooks.prepare().await;
+        let shown = health.clone();
+        ready.add(WEBHOOKS_CHECK, move || shown.check());
+        let called = timeout(LONGEST_START, webhooks.prepare()).await;
+        let called = called.map_err(|_| OperatorError::NotReady {
+            waited: LONGEST_START,
+            checks: Vec::from_iter(
+                health
+                    .check()
+                    .err()
+                    .map(|why| format!("{WEBHOOKS_CHECK}: {why}")),
+            ),
+        })?;
         let (tasks, stopped) = (TaskTracker::new(), stop.clone());
         tasks.spawn(async move {
             stopped.cancelled().await;
             drop(called);
         });
         tasks.close();
-        Self {
+        Ok(Self {
             address: None,
             access,
             drains: false,
             longest_call,
             stop,
             tasks,
-        }
+        })
     }
 
     /// Ends the webhooks of an operator whose stop began at `begun`. They go on answering until no API server chooses this process any

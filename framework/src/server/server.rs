@@ -133,7 +133,13 @@ async fn serve_all(
 
 async fn accept(listener: &TcpListener, slots: &Arc<Slots>) -> Option<(TcpStream, Slot)> {
     match listener.accept().await {
-        Ok((stream, peer)) => Some((stream, slots.take(peer.ip()).await)),
+        Ok((stream, peer)) => {
+            // Otherwise the kernel holds the end of an answer back until the peer has confirmed the rest. As Go does.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection may be slow");
+            }
+            Some((stream, slots.take(peer.ip()).await))
+        }
         Err(error) => {
             tracing::debug!(%error, "accepting a connection failed");
             None
@@ -204,6 +210,16 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         answer
+    }
+
+    #[tokio::test]
+    async fn answers_are_sent_without_a_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _peer = TcpStream::connect(address).await.unwrap();
+        let slots = Slots::new(Limits::ENDPOINTS);
+        let (stream, _slot) = accept(&listener, &slots).await.unwrap();
+        assert!(stream.nodelay().unwrap());
     }
 
     async fn started(

@@ -3,7 +3,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use pilothouse_sandbox::{BuildError, Builder, Faults, Pods, RecordedRequest, Sandbox};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     client::{
@@ -11,6 +11,7 @@ use crate::{
     },
     clock::Clock,
     crd,
+    health::{Outcome, Query},
     manifests::Roles,
     operator::{Operator, OperatorError, Running},
     resource::{ApiResource, Object, ObjectKey, Resource, Scope, Versions},
@@ -148,23 +149,20 @@ impl Cluster {
     /// process, without a socket; after the operator has stopped, requests that a webhook must admit fail.
     ///
     /// # Errors
-    /// [`OperatorError`] if the operator does not start.
+    /// [`OperatorError`] if the operator does not start, and [`OperatorError::NotReady`] if it is not ready after 60 s by tokio's clock.
     pub async fn run(&self, operator: Operator) -> Result<Running, OperatorError> {
         let operator = operator.called_in(&self.sandbox);
         operator.install(&self.client).await?;
-        let running = operator.start(self.client.clone()).await?;
-        running.synced().await;
-        Ok(running)
+        ready(operator.start(self.client.clone()).await?).await
     }
 
     /// As [`run`](Self::run), but the operator works as its ServiceAccount, so that it may do only what `roles` allow. They are
     /// those of [`Operator::roles`]. The sandbox has to enforce them: start the cluster with a [builder](Self::with) on which
     /// [`rbac`](Builder::rbac) is on.
     ///
-    /// If a role is missing that a cache needs, this waits forever.
-    ///
     /// # Errors
     /// [`OperatorError`] if the operator does not start, or if an object of the roles cannot be created.
+    /// [`OperatorError::NotReady`] if it is not ready after 60 s by tokio's clock, as without a role that a cache needs.
     pub async fn run_with_roles(
         &self,
         operator: Operator,
@@ -188,9 +186,7 @@ impl Cluster {
         self.create_in_place(&roles.roles).await?;
         self.create_in_place(&roles.role_bindings).await?;
         let client = connected(&self.sandbox, Some(&account));
-        let running = operator.start(client).await?;
-        running.synced().await;
-        Ok(running)
+        ready(operator.start(client).await?).await
     }
 
     /// Creates objects, each in its own namespace.
@@ -336,6 +332,24 @@ impl fmt::Debug for Cluster {
             .field("namespace", &self.namespace)
             .finish_non_exhaustive()
     }
+}
+
+/// The operator, once its caches have synced.
+async fn ready(running: Running) -> Result<Running, OperatorError> {
+    if timeout(TIMEOUT, running.synced()).await.is_ok() {
+        return Ok(running);
+    }
+    let report = running.ready().report(&Query::default());
+    let failed = report.entries().iter().filter_map(|check| {
+        let Outcome::Failed(reason) = &check.outcome else {
+            return None;
+        };
+        Some(format!("{}: {reason}", check.name))
+    });
+    Err(OperatorError::NotReady {
+        waited: TIMEOUT,
+        checks: failed.collect(),
+    })
 }
 
 /// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox. It sends requests as the

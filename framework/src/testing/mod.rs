@@ -37,6 +37,8 @@
 
 mod admission;
 mod cluster;
+#[cfg(test)]
+mod not_ready_test;
 mod offline;
 mod round_trips;
 

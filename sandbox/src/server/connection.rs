@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use http::{Request, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
@@ -7,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::service;
+use super::unread::Unread;
 use crate::authentication::Trust;
 use crate::core::Core;
 
@@ -32,7 +35,12 @@ pub(crate) async fn serve_connection(
 ) {
     let mut server = auto::Builder::new(Tracked(core.clone()));
     server.http2().max_concurrent_streams(250);
-    let service = service_fn(move |request| service::handle(core.clone(), trust.clone(), request));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let is_one_by_one = request.version() < Version::HTTP_2;
+        let reader = is_one_by_one.then(|| core.clone());
+        let request = request.map(|body| Unread::new(body, reader));
+        service::handle(core.clone(), trust.clone(), request)
+    });
     let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {
         // Clients often disconnect without closing the connection properly.

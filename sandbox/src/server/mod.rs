@@ -5,6 +5,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `https.rs`, `client_certificate.rs`, `connection.rs` | accept connections, and serve HTTP on them |
+//! | `unread.rs` | reads what a handler leaves of a body, so that the connection can go on |
 //! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `deadline.rs` | how long the server works on a request |
@@ -56,6 +57,7 @@ mod service;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod unread;
 mod write;
 
 pub(crate) use connection::serve_connection;

@@ -38,7 +38,8 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    recovered(answer(core, trust, request)).await
+    // Boxed here, before several tasks wrap it: it is large, and each of them would copy it.
+    recovered(Box::pin(answer(core, trust, request))).await
 }
 
 /// The outcome of a handler, or the answer of a real server if the handler panics: a bug, which should not break the other

@@ -1,6 +1,8 @@
 //! How the server reads bodies, and what it does with their content.
 
+use pilothouse_sandbox::Sandbox;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::client::{Client, DEPLOYMENTS, MAPS, request};
 
@@ -217,4 +219,34 @@ async fn a_review_that_is_no_object_is_refused() {
             assert_eq!(refused.failure().1, "BadRequest", "{path} {body}");
         }
     }
+}
+
+/// Sends a request on an HTTP/1.1 connection and its body only after the answer, then another request. Returns all that the server sends.
+async fn a_late_body(length: usize) -> String {
+    let sandbox = Sandbox::builder().build().unwrap();
+    let mut pipe = sandbox.connect();
+    let head = format!("POST /apis/example.com/v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+    pipe.write_all(head.as_bytes()).await.unwrap();
+    let mut answers = vec![0; 4096];
+    let read = pipe.read(&mut answers).await.unwrap();
+    answers.truncate(read);
+    let first = String::from_utf8_lossy(&answers).into_owned();
+    assert!(first.starts_with("HTTP/1.1 404 "), "{first}");
+    let mut rest = vec![b' '; length];
+    rest.extend(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    // The server may close the connection before all is sent.
+    let _ = pipe.write_all(&rest).await;
+    let _ = pipe.read_to_end(&mut answers).await;
+    String::from_utf8(answers).unwrap()
+}
+
+#[tokio::test]
+async fn a_body_that_comes_after_the_answer_does_not_end_the_connection() {
+    for length in [2, 200_000] {
+        let answers = a_late_body(length).await;
+        assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 1, "{answers}");
+    }
+    // A server of Go reads no more than 256 KiB that nobody wants.
+    let answers = a_late_body(10_000_000).await;
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 0, "{answers}");
 }

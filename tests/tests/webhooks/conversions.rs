@@ -13,7 +13,7 @@ use pilothouse::{
 };
 use pilothouse_sandbox::Sandbox;
 use pilothouse_tests::{
-    gauges::{Gauge, Seen, first_release, second_release, v1},
+    gauges::{Gauge, GaugeSpec, Seen, first_release, second_release, v1},
     real::RealServer,
 };
 use serde_json::{Value, json};
@@ -87,6 +87,57 @@ async fn a_real_api_server_calls_the_conversions() {
     };
     let kubeconfig = std::fs::read_to_string(server.kubeconfig()).unwrap();
     objects_that_are_stored_in_an_older_version_stay_readable(&kubeconfig).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_install_waits_for_nothing_on_a_real_api_server() {
+    let Some(server) = RealServer::from_environment(&[]) else {
+        return;
+    };
+    let kubeconfig = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    a_first_install_waits_for_nothing(&kubeconfig).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_install_waits_for_nothing_on_the_sandbox() {
+    let sandbox = Sandbox::builder().build().unwrap();
+    let server = sandbox.serve_https(([127, 0, 0, 1], 0).into());
+    let server = server.await.unwrap();
+    let kubeconfig = sandbox.kubeconfig(&server);
+    a_first_install_waits_for_nothing(&kubeconfig).await;
+}
+
+/// The definition leads to a webhook before any replica has run.
+async fn a_first_install_waits_for_nothing(kubeconfig: &str) {
+    let client = Client::new(Config::from_yaml(kubeconfig).await.unwrap()).unwrap();
+    let post = PostParams::default();
+    let namespaces = Api::<Namespace>::all(&client);
+    let namespace = Namespace::named(NAMESPACE);
+    namespaces.create(&post, &namespace).await.unwrap();
+    let first = Replica::operator(&Seen::default());
+    first.install(&client).await.unwrap();
+
+    // Until a replica runs, an object in the older version is refused, and one in the stored version is not.
+    let older = Api::<v1::Gauge>::namespaced(&client, NAMESPACE);
+    let refused = older.create(&post, &old("early", "1 kPa")).await;
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("conversion webhook"), "{text}");
+    let newer = Api::<Gauge>::namespaced(&client, NAMESPACE);
+    let early = Gauge {
+        metadata: old("early", "").metadata,
+        spec: GaugeSpec {
+            value: 1,
+            unit: "kPa".into(),
+            alarm: None,
+        },
+    };
+    newer.create(&post, &early).await.unwrap();
+
+    let replica = Replica::start(&client).await;
+    replica.sees("early", 1).await;
+    older.create(&post, &old("late", "2 kPa")).await.unwrap();
+    replica.sees("late", 2).await;
+    replica.running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,73 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+
+use crate::core::Core;
+
+/// How much of a body is read that no handler has read, as in Go's server.
+const LIMIT: usize = 256 * 1024;
+
+/// The body of an HTTP/1.1 request. What its handler leaves is read and dropped, so that the connection can carry the next request. A
+/// client may send the body after the answer, and hyper closes a connection whose body is not there yet.
+pub(super) struct Unread<B: Body<Data = Bytes> + Send + Unpin + 'static> {
+    /// `None` after the end, and if nothing has to be read.
+    body: Option<B>,
+    core: Option<Arc<Core>>,
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
+    /// Reads what is left with a task of the sandbox. Without a sandbox it is not read.
+    pub(super) fn new(body: B, core: Option<Arc<Core>>) -> Self {
+        Self {
+            body: Some(body),
+            core,
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Body for Unread<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        match &mut self.body {
+            Some(body) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let hint = self.body.as_ref().map(Body::size_hint);
+        hint.unwrap_or_else(|| SizeHint::with_exact(0))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Unread<B> {
+    fn drop(&mut self) {
+        let (Some(mut body), Some(core)) = (self.body.take(), self.core.take()) else {
+            return;
+        };
+        if body.is_end_stream() {
+            return;
+        }
+        core.spawn(async move {
+            let mut read = 0;
+            while read <= LIMIT
+                && let Some(Ok(frame)) = body.frame().await
+            {
+                read += frame.data_ref().map_or(0, Bytes::len);
+            }
+        });
+    }
+}
