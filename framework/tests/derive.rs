@@ -251,3 +251,38 @@ fn a_decode_error_names_the_field() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// An integer without a suffix has 32 bits in Rust.
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+struct Bounds {
+    #[schema(minimum = -9_223_372_036_854_775_808, maximum = 4294967295)]
+    bytes: i64,
+    #[schema(minimum = -3_000_000_000, maximum = 0xffff_ffff_ffff)]
+    octets: i64,
+    #[schema(maximum = 5_000_000_000, multiple_of = 1_000_000_000_000)]
+    share: f64,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
+struct Disk {
+    metadata: ObjectMeta,
+    spec: Bounds,
+}
+
+#[test]
+fn bounds_may_be_larger_than_32_bits() {
+    let crd = pilothouse::crd::to_json(&Disk::crd().unwrap());
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let number = |field: &str, key: &str| schema["spec"]["properties"][field][key].as_f64();
+    for (field, key, expected) in [
+        ("bytes", "minimum", -9_223_372_036_854_775_808.0),
+        ("bytes", "maximum", 4_294_967_295.0),
+        ("octets", "minimum", -3_000_000_000.0),
+        ("octets", "maximum", 281_474_976_710_655.0),
+        ("share", "maximum", 5_000_000_000.0),
+        ("share", "multipleOf", 1_000_000_000_000.0),
+    ] {
+        assert_eq!(number(field, key), Some(expected), "{field} {key}");
+    }
+}

@@ -76,7 +76,7 @@ fn write(
     fs::create_dir_all(&folder)?;
     let whose = folder_name(is_own);
     writeln!(modules, "/// Kinds of {}.\npub mod {name} {{", project.name)?;
-    for definition in generate::definitions(&project.definitions)? {
+    for definition in generate::definitions(&project.definitions, &[])? {
         let kind = &definition.kind;
         if !is_own && !FOREIGN.contains(&kind.as_str()) {
             continue;

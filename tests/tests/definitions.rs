@@ -287,6 +287,44 @@ async fn a_migration_that_was_not_complete_goes_on_with_the_rest() {
 }
 
 #[tokio::test]
+async fn a_missing_permission_ends_a_migration_and_the_refusal_of_one_object_does_not() {
+    let cluster = Cluster::start().unwrap();
+    let world = World::new(cluster.client().clone()).await;
+    let names = (0..40).map(|number| format!("note-{number:02}"));
+    world.store_older(names).await;
+    let migrate = async || crd::migrate(cluster.client(), NAME, "notes", |_| {}).await;
+    let writes = || RequestMatcher::any().verb("patch").resource("notes");
+    let refused = async |message: &str| {
+        cluster.forget_requests();
+        let refusal = Answer::status(403, "Forbidden").message(message);
+        cluster.faults().answer(writes(), refusal, 40);
+        let error = migrate().await.unwrap_err();
+        cluster.faults().clear();
+        let tried = cluster.requests().into_iter();
+        let tried = tried.filter(|one| one.verb == "patch" && one.resource == "notes");
+        (error, tried.count())
+    };
+    let (error, tried) = refused(
+        "notes.demo.pilothouse.dev \"note-00\" is forbidden: User \"ann\" cannot patch resource \"notes\" in API group \
+         \"demo.pilothouse.dev\" in the namespace \"default\"",
+    )
+    .await;
+    assert!(matches!(error, MigrationError::Client(_)), "{error}");
+    assert!(
+        error.to_string().contains("cannot patch resource"),
+        "{error}"
+    );
+    // Those that were sent at once.
+    assert!(tried <= 8, "{tried} requests");
+    let (error, tried) = refused("a policy denied it").await;
+    assert!(
+        matches!(error, MigrationError::Refused { count: 40, .. }),
+        "{error}"
+    );
+    assert_eq!(tried, 40);
+}
+
+#[tokio::test]
 async fn what_was_written_while_another_version_was_stored_is_written_again() {
     let cluster = Cluster::start().unwrap();
     let world = World::new(cluster.client().clone()).await;

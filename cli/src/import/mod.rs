@@ -95,8 +95,8 @@ fn objects(from: &str) -> Result<Vec<Value>, Error> {
 /// The definitions of the kinds that the user asks for.
 fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>, Error> {
     let from = &options.from;
-    let mut found = generate::definitions(objects)?;
-    if found.is_empty() {
+    let defined = generate::kinds(objects);
+    if defined.is_empty() {
         let kinds = objects.iter().map(|object| object["kind"].as_str());
         let mut kinds: Vec<&str> = kinds.map(|kind| kind.unwrap_or("no kind")).collect();
         kinds.dedup();
@@ -108,17 +108,14 @@ fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>,
             "{from} has no CustomResourceDefinition: it has {has}"
         )));
     }
-    if !options.kinds.is_empty() {
-        let all: Vec<String> = found.iter().map(|one| one.kind.clone()).collect();
-        let is_unknown = |kind: &&String| !all.contains(kind);
-        if let Some(kind) = options.kinds.iter().find(is_unknown) {
-            let all = all.join(", ");
-            return Err(Error::Import(format!(
-                "{from} does not define the kind {kind}: it has {all}"
-            )));
-        }
-        found.retain(|one| options.kinds.contains(&one.kind));
+    let is_unknown = |kind: &&String| !defined.contains(&kind.as_str());
+    if let Some(kind) = options.kinds.iter().find(is_unknown) {
+        let all = defined.join(", ");
+        return Err(Error::Import(format!(
+            "{from} does not define the kind {kind}: it has {all}"
+        )));
     }
+    let found = generate::definitions(objects, &options.kinds)?;
     for (at, one) in found.iter().enumerate() {
         let has_module = |other: &&Definition| other.module() == one.module();
         if let Some(other) = found[..at].iter().find(has_module) {

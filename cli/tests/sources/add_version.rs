@@ -85,6 +85,30 @@ fn the_users_comments_and_the_byte_order_mark_stay() {
 }
 
 #[test]
+fn types_that_both_versions_share_are_named() {
+    let text = before()
+        .replace(
+            "use pilothouse::prelude::*;",
+            "use pilothouse::prelude::*;\n\nuse crate::all::*;\n\ntype Books = Vec<Book>;",
+        )
+        .replace(
+            "pub books: Vec<Book>,",
+            "pub books: Books,\n    pub lamp: crate::parts::Lamp,\n    pub door: Option<Door>,",
+        );
+    let package = package(&[("src/lib.rs", "pub mod shelf;\n"), ("src/shelf.rs", &text)]);
+    let said = stdout(&cargo_pilothouse(package.path(), "add version Shelf v2"));
+    for name in ["Lamp", "Door"] {
+        let note = format!(
+            "{name} is not in this source, so v1 and the new version share it: copy it, before you change it\n"
+        );
+        assert!(said.contains(&note), "{note}: {said}");
+    }
+    let note = "Books is another name of a type, so v1 and the new version share that type: write the type itself in v1, before you change it\n";
+    assert!(said.contains(note), "{said}");
+    assert_eq!(said.matches(" share ").count(), 3, "{said}");
+}
+
+#[test]
 fn nothing_is_written_over_a_file_or_for_a_kind_that_is_not_there() {
     let package = shelves();
     let folder = package.path();

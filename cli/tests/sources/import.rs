@@ -60,6 +60,55 @@ fn the_operators_own_kind_has_the_schema_of_the_definition() {
     assert!(!own.contains("foreign"), "{own}");
 }
 
+/// What the derives cannot say, or not at that place.
+#[test]
+fn what_an_own_kind_leaves_out_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "desks.a.dev"},
+        "spec": {
+            "group": "a.dev", "scope": "Cluster", "names": {"kind": "Desk", "plural": "desks"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "selectableFields": [{"jsonPath": ".spec.place.room"}, {"jsonPath": ".spec.gone"}],
+                "additionalPrinterColumns": [
+                    {"name": "Age", "jsonPath": ".spec.age", "type": "integer"},
+                    {"name": "Old", "jsonPath": ".metadata.creationTimestamp", "type": "date"},
+                ],
+                "subresources": {"scale": {"specReplicasPath": ".spec.place.legs", "statusReplicasPath": ".status.legs"}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "default": {"age": 1}, "properties": {
+                        "age": {"type": "integer"},
+                        "place": {"type": "object", "properties": {
+                            "room": {"type": "string"}, "legs": {"type": "integer", "format": "int32"},
+                        }},
+                    }},
+                    "status": {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 4},
+                }}},
+            }],
+        },
+    });
+    fs::write(folder.path().join("desk.json"), definition.to_string()).unwrap();
+    let output = cargo_pilothouse(folder.path(), "import desk.json --own --print");
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    let own = stdout(&output);
+    for part in ["#[schema(selectable)]\n    pub room", "scale = \"spec\""] {
+        assert!(own.contains(part), "{part}: {own}");
+    }
+    assert!(!own.contains("Age"), "{own}");
+    for what in [
+        "the selectable field `.spec.gone`",
+        "the path `.status.legs` of the subresource scale",
+        "the default of `spec`",
+        "the bounds and rules of `status`",
+        "the column `Age` of `.spec.age`, whose name the column of the creation time has,",
+    ] {
+        let line = format!("Desk v1: {what} is left out: add it by hand if you need it\n");
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    assert_eq!(said.lines().count(), 5, "{said}");
+}
+
 #[test]
 fn objects_are_read_and_written_as_they_are() {
     let object = json!({

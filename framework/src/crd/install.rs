@@ -95,13 +95,19 @@ pub(crate) enum Applied {
     Unchanged,
 }
 
-/// As [`install`], but replaces a definition of another program, too, if the server accepts it.
+/// As [`install`], but replaces a definition of another program, too, if the server accepts it. `before` are the definitions of these names
+/// that the server has.
 pub(crate) async fn apply(
     client: &Client,
     crds: &[CustomResourceDefinition],
     field_manager: &str,
+    before: &[Option<CustomResourceDefinition>],
 ) -> Result<Vec<Applied>, InstallError> {
-    let before = present(&installed(client), crds).await?;
+    let read = |crd: &CustomResourceDefinition| serde_json::from_value(to_json(crd)).ok();
+    let before: Vec<_> = before
+        .iter()
+        .map(|crd| crd.as_ref().and_then(read))
+        .collect();
     write(client, crds, field_manager, &before).await
 }
 

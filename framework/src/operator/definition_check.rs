@@ -66,6 +66,25 @@ pub(super) fn check(definitions: &[OwnDefinition]) -> Result<Vec<String>, Operat
     }
 }
 
+/// What the user should know of a definition whose conversions lead to a Service: its namespace is assumed.
+pub(super) fn conversion_note(definition: &CustomResourceDefinition) -> Option<String> {
+    let conversion = definition.spec.conversion.as_ref()?;
+    let service = conversion
+        .webhook
+        .as_ref()?
+        .client_config
+        .as_ref()?
+        .service
+        .as_ref()?;
+    Some(format!(
+        "{} is converted by the Service {} in the namespace {}, until an operator that starts writes where it runs: `manifests \
+         --operator-namespace NAMESPACE` prints the definitions for another namespace",
+        definition.name(),
+        service.name,
+        service.namespace
+    ))
+}
+
 fn size_problem(bytes: usize) -> Option<String> {
     (bytes > MOST_STORED).then(|| {
         format!(

@@ -269,6 +269,12 @@ impl Operator {
 
     fn definitions_as_yaml(&self) -> Result<String, OperatorError> {
         let definitions = self.checked_definitions()?;
+        for note in definitions
+            .iter()
+            .filter_map(definition_check::conversion_note)
+        {
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
         let text = crd::to_yaml(&definitions);
         let text = text.map_err(|error| OperatorError::Output(error.into()))?;
         // A leading separator lets the output of several programs be joined.

@@ -134,31 +134,6 @@ pub struct SameBefore {
     pub spec: TextSpec,
 }
 
-#[derive(Resource, Clone, Debug)]
-#[resource(
-    group = "same.example.com",
-    version = "v1",
-    namespaced,
-    served(NotTheSameBefore),
-    conversion = "none"
-)]
-pub struct NotTheSame {
-    pub metadata: ObjectMeta,
-    pub spec: TextSpec,
-}
-
-#[derive(Resource, Clone, Debug)]
-#[resource(
-    group = "same.example.com",
-    version = "v1beta1",
-    kind = "NotTheSame",
-    namespaced
-)]
-pub struct NotTheSameBefore {
-    pub metadata: ObjectMeta,
-    pub spec: NumberSpec,
-}
-
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 pub struct NumberSpec {
     pub text: i32,

@@ -8,13 +8,17 @@ mod endpoint;
 mod lossy;
 mod route;
 #[cfg(feature = "dev")]
+mod scaled;
+#[cfg(feature = "dev")]
 mod server;
+#[cfg(feature = "dev")]
+mod variants;
 
 use autoscaler::Autoscaler;
 use endpoint::Endpoint;
 use pilothouse::{
     crd::{CustomResource, to_json},
-    resource::{Resource, Versions},
+    resource::{ObjectMeta, Resource, Versions},
 };
 use route::Route;
 use serde_json::{Value, json};
@@ -84,12 +88,38 @@ fn the_definition_has_all_versions_and_stores_one() {
 
 #[test]
 fn versions_with_the_same_fields_need_no_conversion() {
+    // In a function, because the derive writes a test for each kind of a module.
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(
+        group = "same.example.com",
+        version = "v1",
+        namespaced,
+        served(NotTheSameBefore),
+        conversion = "none"
+    )]
+    struct NotTheSame {
+        metadata: ObjectMeta,
+        spec: endpoint::TextSpec,
+    }
+
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(
+        group = "same.example.com",
+        version = "v1beta1",
+        kind = "NotTheSame",
+        namespaced
+    )]
+    struct NotTheSameBefore {
+        metadata: ObjectMeta,
+        spec: endpoint::NumberSpec,
+    }
+
     let crd = to_json(&endpoint::Same::crd().unwrap());
     assert_eq!(crd["spec"]["conversion"], json!({"strategy": "None"}));
     let old = object::<endpoint::Same>("v1beta1", json!({"text": "a"}));
     let new = convert::<endpoint::Same>(old, "v1").unwrap();
     assert_eq!(new, object::<endpoint::Same>("v1", json!({"text": "a"})));
-    let error = endpoint::NotTheSame::crd().unwrap_err().to_string();
+    let error = NotTheSame::crd().unwrap_err().to_string();
     assert!(
         error.starts_with("NotTheSame: spec.text: the field differs between v1 and v1beta1"),
         "{error}"

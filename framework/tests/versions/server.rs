@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pilothouse::{
     client::{Api, Patch, PatchParams, PostParams},
+    k8s::api::autoscaling::v1::Scale,
     prelude::*,
     resource::AccessRule,
     testing::{self, Cluster, Offline},
@@ -14,6 +15,7 @@ use crate::{
     autoscaler::{Autoscaler, AutoscalerSpec, Metric, v1},
     endpoint::{self, Endpoint},
     route::Route,
+    scaled::{Fleet, FleetBefore, FleetSpec, Size},
 };
 
 // ANCHOR: round-trips
@@ -30,6 +32,22 @@ fn a_route_loses_nothing() {
     lists.check().unwrap();
 }
 // ANCHOR_END: round-trips
+
+#[test]
+fn an_optional_field_of_another_variant_is_no_loss() {
+    testing::round_trips::<crate::variants::Backup>()
+        .check()
+        .unwrap();
+}
+
+#[test]
+fn an_autoscaler_loses_nothing() {
+    testing::round_trips::<Autoscaler>()
+        .not_in("v1", ["spec.metrics", "spec.behavior"])
+        .not_in("v2beta1", ["spec.metrics"])
+        .check()
+        .unwrap();
+}
 
 #[test]
 fn a_conversion_that_fails_is_found() {
@@ -93,6 +111,49 @@ async fn clients_read_and_write_each_version_without_a_socket() {
         (stored.spec.max_replicas, stored.spec.metrics.len()),
         (8, 2)
     );
+}
+
+/// As an autoscaler does, which may know either version of its target.
+#[tokio::test(start_paused = true)]
+async fn each_version_is_scaled_by_its_own_fields_and_loses_nothing() {
+    testing::round_trips::<Fleet>()
+        .not_in("v1beta1", ["spec.size.limit"])
+        .check()
+        .unwrap();
+    let cluster = Cluster::start().unwrap();
+    cluster.install::<Fleet>().await.unwrap();
+    let mut fleet = Fleet {
+        metadata: ObjectMeta::default(),
+        spec: FleetSpec {
+            size: Size {
+                boats: 2,
+                limit: Some(9),
+            },
+        },
+        status: None,
+    };
+    fleet.metadata.name = Some("red".into());
+    cluster.create(&fleet).await.unwrap();
+    let (new, old): (Api<Fleet>, Api<FleetBefore>) = (cluster.api(), cluster.api());
+    let params = PatchParams::default();
+    let status = Patch::Merge(json!({"status": {"boats": 2, "labels": "fleet=red"}}));
+    old.patch_status("red", &params, &status).await.unwrap();
+    let shown = |scale: Scale| {
+        let status = scale.status.unwrap();
+        let (wanted, present) = (scale.spec.unwrap().replicas, status.replicas);
+        (wanted, present, status.selector.unwrap_or_default())
+    };
+    let to = |replicas: i32| Patch::Merge(json!({"spec": {"replicas": replicas}}));
+    let scaled = old.patch_subresource("red", "scale", &params, &to(5)).await;
+    assert_eq!(shown(scaled.unwrap()), (Some(5), 2, "fleet=red".into()));
+    let scale = new.get_subresource("red", "scale").await.unwrap();
+    assert_eq!(shown(scale), (Some(5), 2, "fleet=red".into()));
+    let scaled = new.patch_subresource("red", "scale", &params, &to(7)).await;
+    assert_eq!(shown(scaled.unwrap()), (Some(7), 2, "fleet=red".into()));
+    let scale = old.get_subresource("red", "scale").await.unwrap();
+    assert_eq!(shown(scale), (Some(7), 2, "fleet=red".into()));
+    let stored = new.get("red").await.unwrap().spec.size;
+    assert_eq!((stored.boats, stored.limit), (7, Some(9)));
 }
 
 #[tokio::test(start_paused = true)]

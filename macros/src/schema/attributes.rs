@@ -126,13 +126,7 @@ impl Field {
             ("exclusiveMaximum", &self.exclusive_maximum),
             ("multipleOf", &self.multiple_of),
         ] {
-            add(
-                key,
-                number.as_ref().map(|number| {
-                    let expr = &number.expr;
-                    quote!(#expr)
-                }),
-            );
+            add(key, number.as_ref().map(Number::tokens));
         }
         for (key, count) in [
             ("minLength", &self.min_length),

@@ -1,5 +1,6 @@
 use darling::{Error, FromMeta, Result};
-use proc_macro2::Span;
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, quote};
 use syn::{Expr, ExprUnary, Lit, UnOp, spanned::Spanned};
 
 /// A number in an attribute, with its sign.
@@ -19,6 +20,27 @@ pub(crate) enum Value {
 impl Number {
     pub(crate) fn span(&self) -> Span {
         self.expr.span()
+    }
+
+    /// The number as an expression of Rust. An integer without a suffix would have 32 bits, so a larger one gets a suffix.
+    pub(crate) fn tokens(&self) -> TokenStream {
+        let (number, suffix) = match self.value {
+            Value::Integer(number) if i32::try_from(number).is_err() => match number {
+                number if i64::try_from(number).is_ok() => (number, "i64"),
+                number if u64::try_from(number).is_ok() => (number, "u64"),
+                number => (number, "f64"),
+            },
+            _ => return self.expr.to_token_stream(),
+        };
+        let literal = format!("{}{suffix}", number.unsigned_abs());
+        let Ok(mut literal) = literal.parse::<Literal>() else {
+            return self.expr.to_token_stream();
+        };
+        literal.set_span(self.span());
+        match number < 0 {
+            true => quote!(-#literal),
+            false => literal.into_token_stream(),
+        }
     }
 
     pub(crate) fn as_f64(&self) -> f64 {

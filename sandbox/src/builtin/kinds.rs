@@ -41,6 +41,9 @@ fn kind(resource: &'static Resource) -> ServedKind {
         storage: resource.storage_version_hash.is_some()
             && shared_storage(&resource.group, &resource.version, &resource.plural).is_none(),
         converter: None,
+        deprecated: (resource.group.is_empty() && resource.plural == "endpoints").then(|| {
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into()
+        }),
         origin: Origin::BuiltIn,
     }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{flag, items, selectable_fields, text};
+use crate::discovery::version_order;
 use crate::meta;
 use crate::registry::{Column, Converter, Origin, ScalePaths, SchemaSource, ServedKind};
 use crate::schema::Schema;
@@ -69,7 +70,30 @@ fn kind(definition: &Value, version: &Value, storage: bool) -> ServedKind {
         schema: SchemaSource::ready(schema),
         storage,
         converter: converter(definition).map(Arc::new),
+        deprecated: flag(version, "/deprecated").then(|| deprecation(definition, version)),
         origin: Origin::Custom,
+    }
+}
+
+/// The text of the definition, or that of `defaultDeprecationWarning` (k8s.io/apiextensions-apiserver), which names the newest version that
+/// is not deprecated.
+fn deprecation(definition: &Value, version: &Value) -> String {
+    if let Some(text) = version.get("deprecationWarning").and_then(Value::as_str) {
+        return text.to_owned();
+    }
+    let (group, kind) = (
+        text(definition, "/spec/group"),
+        text(definition, "/spec/names/kind"),
+    );
+    let warning = format!("{group}/{} {kind} is deprecated", text(version, "/name"));
+    let versions = items(definition, "/spec/versions").iter();
+    let others = versions.filter(|one| flag(one, "/served") && !flag(one, "/deprecated"));
+    let newest = others
+        .map(|one| text(one, "/name"))
+        .max_by_key(|name| version_order::priority(name));
+    match newest {
+        Some(newest) => format!("{warning}; use {group}/{newest} {kind}"),
+        None => warning,
     }
 }
 

@@ -18,7 +18,7 @@ mod groups;
 mod resource_list;
 mod server_version;
 mod subresources;
-mod version_order;
+pub(crate) mod version_order;
 
 pub(crate) use aggregated::{AGGREGATED, aggregated, wants_aggregated};
 pub(crate) use groups::{api_versions, group, group_list};

@@ -40,7 +40,7 @@ pub(crate) fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> 
 
 /// Stable versions come before betas and betas before alphas, higher numbers first. Everything else comes last in
 /// alphabetical order.
-fn priority(version: &str) -> (u8, u64, u64, Reverse<&str>) {
+pub(crate) fn priority(version: &str) -> (u8, u64, u64, Reverse<&str>) {
     parse(version).map_or((0, 0, 0, Reverse(version)), |(stage, major, minor)| {
         (stage, major, minor, Reverse(""))
     })

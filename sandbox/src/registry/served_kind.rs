@@ -44,6 +44,8 @@ pub struct ServedKind {
     pub storage: bool,
     /// The webhook that converts its objects between versions, if its definition names one.
     pub converter: Option<Arc<Converter>>,
+    /// What each client of the version is warned of, if the version is deprecated.
+    pub deprecated: Option<String>,
     /// The origin of the kind.
     pub origin: Origin,
 }

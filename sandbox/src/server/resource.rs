@@ -69,7 +69,7 @@ where
         deadline: incoming.deadline,
     };
     translate(core, &mut request).await?;
-    let deprecated = deprecation(&request.target.kind);
+    let kind = request.target.kind.clone();
     let is_watch = route.verb == "watch";
     let answer = match route.verb {
         "get" => read::get(core, &request).await,
@@ -81,9 +81,9 @@ where
         }
         _ => write::handle(core, &request).await,
     };
-    let answer = match deprecated {
+    let answer = match &kind.deprecated {
         Some(text) => answer
-            .map_err(|error| error.warned(&[text.to_owned()]))
+            .map_err(|error| error.warned(std::slice::from_ref(text)))
             .map(|mut answer| {
                 respond::warn(&mut answer, text);
                 answer
@@ -140,13 +140,6 @@ async fn translate(core: &Core, request: &mut Request) -> Result<(), ApiError> {
         request.body = body;
     }
     Ok(())
-}
-
-/// The warning for requests of a kind that is deprecated.
-fn deprecation(kind: &ServedKind) -> Option<&'static str> {
-    let deprecated = !kind.is_custom() && kind.group.is_empty() && kind.plural == "endpoints";
-    deprecated
-        .then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 }
 
 /// Whether the path has a namespace and the kind is cluster-scoped, or the other way round.

@@ -1,8 +1,14 @@
 //! Custom kinds.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use pilothouse::{
     Resource, Schema,
-    client::{DeleteParams, MappingError, Patch, PatchParams, PostParams, RestMapper},
+    client::{
+        Api, Client, DeleteParams, ListParams, MappingError, Patch, PatchParams, PostParams,
+        RestMapper,
+    },
     crd::{self, CustomResource, CustomResourceDefinition},
     k8s::api::autoscaling::v1::Scale,
     resource::{DynamicObject, Object, ObjectMeta},
@@ -48,6 +54,77 @@ struct Raft {
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 struct RaftSpec {
     logs: i32,
+}
+
+/// A flag, which clients should not read in its older versions.
+#[derive(Resource, Clone, Debug)]
+#[resource(
+    group = "flags.pilothouse.dev",
+    version = "v1",
+    namespaced,
+    served(FlagBeta, FlagAlpha),
+    conversion = "none"
+)]
+struct Flag {
+    metadata: ObjectMeta,
+    spec: RaftSpec,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(
+    group = "flags.pilothouse.dev",
+    version = "v1beta1",
+    kind = "Flag",
+    namespaced,
+    deprecated = "use v1: \"flags\" of v1beta1 go with release 3"
+)]
+struct FlagBeta {
+    metadata: ObjectMeta,
+    spec: RaftSpec,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(
+    group = "flags.pilothouse.dev",
+    version = "v1alpha1",
+    kind = "Flag",
+    namespaced
+)]
+struct FlagAlpha {
+    metadata: ObjectMeta,
+    spec: RaftSpec,
+}
+
+pub(crate) async fn a_deprecated_version_warns_its_clients(target: &Target) {
+    let mut definition = Flag::crd().unwrap();
+    // Without a text the API server names the newest version.
+    definition.spec.versions[2].deprecated = Some(true);
+    crd::install(&target.client, &[definition], "suite").await.unwrap();
+    let warnings = Arc::new(Mutex::new(Vec::new()));
+    let heard = warnings.clone();
+    let client = Client::builder(target.config().await);
+    let client = client.on_warning(move |text| heard.lock().push(text.to_owned()));
+    let client = client.build().unwrap();
+    let flag = Flag {
+        metadata: ObjectMeta {
+            name: Some("a".into()),
+            ..Default::default()
+        },
+        spec: RaftSpec { logs: 1 },
+    };
+    let newest = Api::<Flag>::namespaced(&client, &target.namespace);
+    newest.create(&PostParams::default(), &flag).await.unwrap();
+    newest.list(&ListParams::default()).await.unwrap();
+    assert_eq!(*warnings.lock(), [""; 0]);
+    let beta = Api::<FlagBeta>::namespaced(&client, &target.namespace);
+    assert_eq!(beta.get("a").await.unwrap().spec.logs, 1);
+    let alpha = Api::<FlagAlpha>::namespaced(&client, &target.namespace);
+    assert!(alpha.get("gone").await.unwrap_err().is_not_found());
+    let expected = [
+        "use v1: \"flags\" of v1beta1 go with release 3",
+        "flags.pilothouse.dev/v1alpha1 Flag is deprecated; use flags.pilothouse.dev/v1 Flag",
+    ];
+    assert_eq!(*warnings.lock(), expected);
 }
 
 fn boat(name: &str, oars: i32) -> Boat {

@@ -85,6 +85,7 @@ scenarios! {
     custom: [
         a_custom_kind_is_installed_used_and_scaled,
         installed_and_removed_kinds_are_noticed,
+        a_deprecated_version_warns_its_clients,
     ],
     forms: [
         scalars_come_back_as_they_were,

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `parts.rs` | [`Parts`]: the kind and the types of its fields in a source |
 //! | `attribute.rs` | changes of `#[resource(..)]` |
+//! | `elsewhere.rs` | types of the crate that the copy shares |
 //! | `conversions.rs` | `From` between the copies and the types |
 
 mod attribute;
 mod conversions;
+mod elsewhere;
 mod parts;
 
 use std::{

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, ops::Range};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{File, Item, ItemImpl, ItemStruct, Type, spanned::Spanned};
 
-use super::attribute::{self, ResourceAttribute};
+use super::{
+    attribute::{self, ResourceAttribute},
+    elsewhere,
+};
 use crate::names::Kind;
 
 /// The parts of a source that belong to a kind.
@@ -16,8 +19,10 @@ pub(super) struct Parts<'a> {
     pub(super) types: Vec<&'a Item>,
     /// What the types need: functions that their attributes name, and implementations of traits.
     helpers: Vec<&'a Item>,
-    /// Names in the fields that are neither in the source nor known.
+    /// Types of the fields that are elsewhere in the crate.
     elsewhere: BTreeSet<String>,
+    /// Names in the fields that the source gives to other types.
+    aliases: BTreeSet<String>,
 }
 
 /// Whether the source has the kind: one of the program, and no older version beside another one.
@@ -80,18 +85,30 @@ impl<'a> Parts<'a> {
             _ => false,
         });
         let helpers = helpers.collect();
+        let aliases = file.items.iter().filter_map(|item| match item {
+            Item::Type(one) => Some(one.ident.to_string()),
+            _ => None,
+        });
+        let aliases: BTreeSet<String> = aliases.filter(|name| mentioned.contains(name)).collect();
         let known: BTreeSet<String> = file.items.iter().filter_map(name_of).collect();
-        let elsewhere = mentioned
+        let mut elsewhere: BTreeSet<String> = mentioned
             .into_iter()
             .filter(|word| word.starts_with(|first: char| first.is_ascii_uppercase()))
-            .filter(|word| !known.contains(word) && crate_has(file, word))
+            .filter(|word| !known.contains(word) && !aliases.contains(word))
+            .filter(|word| elsewhere::has(file, word))
             .collect();
+        for item in &types {
+            for field in fields(item) {
+                elsewhere::paths(file, &field.ty, &mut elsewhere);
+            }
+        }
         Ok(Self {
             kind: item,
             attribute,
             types,
             helpers,
             elsewhere,
+            aliases,
         })
     }
 
@@ -143,10 +160,13 @@ impl<'a> Parts<'a> {
 
     /// What the user should know of the copy.
     pub(super) fn notes(&self, old: &str) -> Vec<String> {
-        let names = self.elsewhere.iter();
-        names
-            .map(|name| format!("{name} is not in this source, so {old} and the new version share it: copy it, before you change it"))
-            .collect()
+        let elsewhere = self.elsewhere.iter().map(|name| {
+            format!("{name} is not in this source, so {old} and the new version share it: copy it, before you change it")
+        });
+        let aliases = self.aliases.iter().map(|name| {
+            format!("{name} is another name of a type, so {old} and the new version share that type: write the type itself in {old}, before you change it")
+        });
+        elsewhere.chain(aliases).collect()
     }
 }
 
@@ -210,30 +230,6 @@ pub(super) fn names_in(ty: &Type, found: &mut BTreeSet<String>) {
         }
     }
     syn::visit::Visit::visit_type(&mut Names(found), ty);
-}
-
-/// Whether the source imports the name from another file of the crate.
-fn crate_has(file: &File, word: &str) -> bool {
-    file.items.iter().any(|item| match item {
-        Item::Use(one) => match &one.tree {
-            syn::UseTree::Path(path) => {
-                let first = path.ident.to_string();
-                ["crate", "super", "self"].contains(&first.as_str()) && imports(&path.tree, word)
-            }
-            _ => false,
-        },
-        _ => false,
-    })
-}
-
-fn imports(tree: &syn::UseTree, word: &str) -> bool {
-    match tree {
-        syn::UseTree::Path(path) => imports(&path.tree, word),
-        syn::UseTree::Name(name) => name.ident == word,
-        syn::UseTree::Rename(name) => name.rename == word,
-        syn::UseTree::Group(group) => group.items.iter().any(|tree| imports(tree, word)),
-        syn::UseTree::Glob(_) => false,
-    }
 }
 
 /// The literals in the attributes of a type and of its fields.

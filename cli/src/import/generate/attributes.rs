@@ -245,7 +245,7 @@ pub(super) fn rules(schema: &Value) -> Vec<String> {
 pub(super) fn columns(version: &Version) -> Vec<String> {
     let columns = version.columns.iter().filter_map(|column| {
         let path = text(column, "jsonPath");
-        if path == ".metadata.creationTimestamp" || path.is_empty() {
+        if path == ".metadata.creationTimestamp" || path.is_empty() || is_age(column) {
             return None;
         }
         let mut parts = Vec::new();
@@ -268,4 +268,21 @@ pub(super) fn columns(version: &Version) -> Vec<String> {
         Some(format!("column({})", parts.join(", ")))
     });
     columns.collect()
+}
+
+/// Whether the column has the name of the one that the derive adds.
+fn is_age(column: &Value) -> bool {
+    text(column, "name") == "Age"
+}
+
+/// The columns that cannot stand beside the one that the derive adds.
+pub(super) fn second_columns(version: &Version) -> Vec<String> {
+    let columns = version.columns.iter().filter(|column| {
+        is_age(column) && text(column, "jsonPath") != ".metadata.creationTimestamp"
+    });
+    let shown = |column: &Value| {
+        let path = text(column, "jsonPath");
+        format!("the column `Age` of `{path}`, whose name the column of the creation time has,")
+    };
+    columns.map(shown).collect()
 }

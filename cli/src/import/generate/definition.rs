@@ -74,20 +74,40 @@ impl Definition {
     }
 }
 
-/// The definitions among these objects. Lists are searched, and other kinds are skipped.
+/// The definitions of these kinds among the objects, or all if none is named. Lists are searched, and other kinds are skipped.
 ///
 /// # Errors
-/// A definition lacks something.
-pub(crate) fn definitions(objects: &[Value]) -> Result<Vec<Definition>, Problem> {
+/// A definition of these kinds lacks something.
+pub(crate) fn definitions(objects: &[Value], kinds: &[String]) -> Result<Vec<Definition>, Problem> {
     let mut found = Vec::new();
-    for object in objects {
-        if let Some(items) = object["items"].as_array() {
-            found.extend(definitions(items)?);
-        } else if object["kind"] == "CustomResourceDefinition" {
+    for object in all(objects) {
+        let is_wanted = |kind: &String| object["spec"]["names"]["kind"] == **kind;
+        if kinds.is_empty() || kinds.iter().any(is_wanted) {
             found.push(read(object)?);
         }
     }
     Ok(found)
+}
+
+/// The kinds that the definitions among these objects name, also if something else is wrong with them.
+pub(crate) fn kinds(objects: &[Value]) -> Vec<&str> {
+    let kinds = all(objects).into_iter();
+    kinds
+        .map(|one| text(&one["spec"]["names"], "kind"))
+        .collect()
+}
+
+/// The definitions among these objects.
+fn all(objects: &[Value]) -> Vec<&Value> {
+    let mut found = Vec::new();
+    for object in objects {
+        if let Some(items) = object["items"].as_array() {
+            found.extend(all(items));
+        } else if object["kind"] == "CustomResourceDefinition" {
+            found.push(object);
+        }
+    }
+    found
 }
 
 fn read(object: &Value) -> Result<Definition, Problem> {
@@ -292,7 +312,7 @@ mod tests {
     #[test]
     fn the_newest_served_version_is_the_first() {
         let list = json!({"kind": "List", "items": [{"kind": "Service"}, definition()]});
-        let [mut definition] = <[_; 1]>::try_from(definitions(&[list]).unwrap()).unwrap();
+        let [mut definition] = <[_; 1]>::try_from(definitions(&[list], &[]).unwrap()).unwrap();
         let names: Vec<_> = definition
             .versions
             .iter()
@@ -304,6 +324,18 @@ mod tests {
         let expected =
             "boxes.a.dev: spec.versions: `v1alpha9` is not served: choose one of v10, v2, v1beta1";
         assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn a_definition_that_nobody_asks_for_may_be_wrong() {
+        let mut wrong = definition();
+        wrong["spec"]["names"] = json!({"kind": "Crate", "plural": "crates"});
+        let list = [json!({"kind": "List", "items": [wrong, definition()]})];
+        let wanted = |kind: &str| definitions(&list, &[kind.to_owned()]);
+        assert_eq!(wanted("Box").unwrap().len(), 1);
+        assert_eq!(wanted("Crate").unwrap_err().path, "metadata.name");
+        assert!(definitions(&list, &[]).is_err());
+        assert_eq!(kinds(&list), ["Crate", "Box"]);
     }
 
     #[test]
@@ -341,7 +373,7 @@ mod tests {
         ] {
             let mut object = definition();
             *object.pointer_mut(pointer).unwrap() = value;
-            let problem = definitions(&[object]).unwrap_err();
+            let problem = definitions(&[object], &[]).unwrap_err();
             assert_eq!(
                 (&*problem.definition, &*problem.path),
                 ("boxes.a.dev", path)

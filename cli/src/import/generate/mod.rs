@@ -27,7 +27,7 @@ mod source;
 mod types;
 mod words;
 
-pub(crate) use definition::{Definition, definitions};
+pub(crate) use definition::{Definition, definitions, kinds};
 pub(crate) use source::{Options, Source, source};
 
 /// Why a definition cannot be imported: where in it, and what to do.

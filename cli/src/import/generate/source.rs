@@ -54,6 +54,7 @@ pub(crate) fn source(definition: &Definition, options: Options) -> Source {
             names: names(&types, kind),
             types: &types,
             text: String::new(),
+            paths: BTreeSet::new(),
             notes: &mut notes,
         };
         writer.write();
@@ -132,6 +133,8 @@ struct Writer<'a> {
     /// Those of the items of `types`.
     names: Vec<String>,
     text: String,
+    /// The JSON paths of the fields that have one value.
+    paths: BTreeSet<String>,
     notes: &'a mut Vec<String>,
 }
 
@@ -148,6 +151,9 @@ impl Writer<'_> {
                 Body::Enum(values) => self.enumeration(at, values),
                 Body::Struct { fields, others } => self.structure(at, fields, others.as_deref()),
             }
+        }
+        if self.options.is_own {
+            self.note_the_rest();
         }
     }
 
@@ -313,8 +319,8 @@ impl Writer<'_> {
             self.text += &format!("    #[serde({})]\n", serde.join(", "));
         }
         if self.options.is_own {
-            let is_direct = item.path.len() == 1 && item.uses == 1;
-            let path = is_direct.then(|| format!(".{}.{}", item.path[0], field.name));
+            let path = self.json_path(item, field);
+            self.paths.extend(path.clone());
             let attributes = attributes::of_field(field, path.as_deref(), self.version);
             if !attributes.is_empty() {
                 self.text += &format!("    #[schema({})]\n", attributes.join(", "));
@@ -330,6 +336,55 @@ impl Writer<'_> {
             true => format!("    pub {}: Option<{ty}>,\n", field.ident),
             false => format!("    pub {}: {ty},\n", field.ident),
         };
+    }
+
+    /// The JSON path of a field that has one value in an object, such as `.spec.template.class`.
+    fn json_path(&self, item: &Item<'_>, field: &Field<'_>) -> Option<String> {
+        let names = item.path.iter().map(String::as_str);
+        let names: Vec<&str> = names.chain([field.name]).collect();
+        let mut schema = &self.version.schema;
+        for name in &names {
+            schema = &schema["properties"][*name];
+        }
+        // A type in a list has another place than the path of its name says.
+        (item.uses == 1 && std::ptr::eq(schema, field.schema))
+            .then(|| format!(".{}", names.join(".")))
+    }
+
+    /// Names what only the definition says.
+    fn note_the_rest(&mut self) {
+        let kind = &self.definition.kind;
+        let version = &self.version.name;
+        let mut left_out = Vec::new();
+        for path in &self.version.selectable {
+            if !self.paths.contains(path) {
+                left_out.push(format!("the selectable field `{path}`"));
+            }
+        }
+        for key in [
+            "specReplicasPath",
+            "statusReplicasPath",
+            "labelSelectorPath",
+        ] {
+            let path = text(&self.version.scale, key);
+            if !path.is_empty() && !self.paths.contains(path) {
+                left_out.push(format!("the path `{path}` of the subresource scale"));
+            }
+        }
+        for field in &self.types.root {
+            if !field.schema["default"].is_null() {
+                left_out.push(format!("the default of `{}`", field.name));
+            }
+            let is_type = matches!(field.ty, Type::Item(_));
+            if !is_type && !attributes::of_field(field, None, self.version).is_empty() {
+                left_out.push(format!("the bounds and rules of `{}`", field.name));
+            }
+        }
+        left_out.extend(attributes::second_columns(self.version));
+        let notes = left_out.into_iter().map(|what| {
+            format!("{kind} {version}: {what} is left out: add it by hand if you need it")
+        });
+        self.notes.extend(notes);
     }
 
     fn description(&self, field: &Field<'_>) -> String {

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::MigrationProgress;
 use crate::{
-    client::{Api, Client, Error, ErrorKind, ListParams, Patch, PatchParams},
+    client::{Api, Client, Error, ErrorKind, ListParams, MissingRule, Patch, PatchParams},
     resource::{ApiResource, Object, PartialObject},
 };
 
@@ -128,10 +128,11 @@ async fn write(
     }
 }
 
-/// Whether the server refuses this object, and perhaps not others.
+/// Whether the server refuses this object, and perhaps not others. Without the permission it would refuse each.
 fn is_about_object(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::Api(status) => matches!(status.code, 400 | 403 | 406 | 413 | 422 | 500),
+        ErrorKind::Api(status) if status.code == 403 => MissingRule::of(&status.message).is_none(),
+        ErrorKind::Api(status) => matches!(status.code, 400 | 406 | 413 | 422 | 500),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@ use std::{io, process::ExitCode};
 use crate::{
     client::{Api, Client, KubeconfigOptions},
     crd::{self, Applied, CustomResourceDefinition},
-    operator::{Operator, OperatorError, moving::Report},
+    operator::{Operator, OperatorError, definition_check::conversion_note, moving::Report},
     resource::Object,
 };
 
@@ -39,7 +39,9 @@ impl DefinitionInstall {
     /// # Errors
     /// [`OperatorError::NotInstalled`] if stored objects or clients would lose something. The error of a request that failed.
     async fn run(&self, client: &Client, report: &mut Report<'_>) -> Result<(), OperatorError> {
-        let changes = crd::breaking_changes(&self.present(client).await?, &self.definitions);
+        let present = self.present(client).await?;
+        let known: Vec<_> = present.iter().flatten().cloned().collect();
+        let changes = crd::breaking_changes(&known, &self.definitions);
         let lines = changes.iter().map(ToString::to_string);
         if self.is_forced {
             for line in lines {
@@ -51,7 +53,7 @@ impl DefinitionInstall {
                 command: format!("{} crd install --force", self.operator),
             });
         }
-        let applied = crd::apply(client, &self.definitions, &self.operator).await?;
+        let applied = crd::apply(client, &self.definitions, &self.operator, &present).await?;
         for (definition, applied) in self.definitions.iter().zip(applied) {
             let done = match applied {
                 Applied::Created => "created",
@@ -62,19 +64,24 @@ impl DefinitionInstall {
                 "customresourcedefinition.apiextensions.k8s.io/{} {done}",
                 definition.name()
             ))?;
+            if applied == Applied::Created
+                && let Some(note) = conversion_note(definition)
+            {
+                report.line(note)?;
+            }
         }
         Ok(())
     }
 
-    /// The definitions of these names in the cluster.
+    /// The definitions of these names in the cluster, in the same order.
     async fn present(
         &self,
         client: &Client,
-    ) -> Result<Vec<CustomResourceDefinition>, OperatorError> {
+    ) -> Result<Vec<Option<CustomResourceDefinition>>, OperatorError> {
         let api = Api::<CustomResourceDefinition>::all(client);
         let mut all = Vec::new();
         for definition in &self.definitions {
-            all.extend(api.get_opt(definition.name()).await?);
+            all.push(api.get_opt(definition.name()).await?);
         }
         Ok(all)
     }

@@ -139,6 +139,26 @@ impl Versions {
         }
     }
 
+    /// The object as the type of its version writes it. `None` if the program does not convert it.
+    #[cfg(feature = "dev")]
+    pub(crate) fn as_typed(&self, object: &Value) -> Option<Value> {
+        let version = object["apiVersion"].as_str()?;
+        let conversion = match version == self.stored.api_version() {
+            true => {
+                self.others
+                    .iter()
+                    .find_map(|other| other.conversion)?
+                    .from_stored
+            }
+            false => {
+                let mut others = self.others.iter();
+                let other = others.find(|other| other.resource.api_version() == version)?;
+                other.conversion?.to_stored
+            }
+        };
+        conversion(object).ok().map(|trip| trip.from)
+    }
+
     /// Converts between the stored version and the one at position `other` of all.
     fn step(&self, object: &Value, other: usize, to_stored: bool) -> Result<Value, String> {
         let Some(other) = self.others.get(other - 1) else {
