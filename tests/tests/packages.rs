@@ -4,6 +4,7 @@
 mod objects;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -91,6 +92,98 @@ fn kustomize_builds_what_manifests_prints() {
         let expected = plain(&format!("{flags} --namespace {NAMESPACE} {more}"));
         assert_same("one namespace", &limited, &expected);
     }
+}
+
+/// All files below a folder with their contents.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(contents(&path)),
+            false => drop(all.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    all
+}
+
+/// A limit of the size of files stands for a disk that becomes full: the first files fit, and a later one does not.
+#[test]
+fn a_full_disk_leaves_the_folder_as_it_was() {
+    for format in ["kustomize", "helm"] {
+        let (temporary, folder) = written(format, "");
+        let before = contents(temporary.path());
+        let largest = before.values().map(Vec::len).max().unwrap();
+        assert!(largest > 2048, "{largest}");
+        let line = format!(
+            "{IMAGE} --replicas 2 --output {format} {}",
+            folder.display()
+        );
+        let limited = "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", limited, env!("CARGO_BIN_EXE_pages")])
+            .args(line.split_whitespace())
+            .env("HOME", "/nonexistent");
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains(" cannot be written: File too large"),
+            "{error}"
+        );
+        assert_eq!(contents(temporary.path()), before, "{format}");
+    }
+}
+
+/// Root may write everywhere, so only a run by somebody else tells something.
+#[test]
+fn a_read_only_folder_stays_as_it_was_with_an_error_that_says_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let (temporary, folder) = written("kustomize", "");
+    let part = folder.join("overlays/monitoring");
+    let before = contents(temporary.path());
+    fs::set_permissions(&part, fs::Permissions::from_mode(0o555)).unwrap();
+    let is_root = fs::write(part.join("probe"), "").is_ok();
+    if is_root {
+        fs::remove_file(part.join("probe")).unwrap();
+        eprintln!("skipped: this user may write to a read-only folder");
+        return;
+    }
+    let line = format!(
+        "{IMAGE} --replicas 2 --output kustomize {}",
+        folder.display()
+    );
+    let output = pages(&line, &[]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("let this user write to "), "{error}");
+    fs::set_permissions(&part, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(contents(temporary.path()), before);
+}
+
+#[test]
+fn a_folder_offers_the_monitor_that_was_asked_for() {
+    let Some(kubectl) = tool("PILOTHOUSE_KUBECTL") else {
+        return;
+    };
+    let (_temporary, folder) = written("kustomize", "--pod-monitor");
+    let mut command = Command::new(&kubectl);
+    command
+        .arg("kustomize")
+        .arg(folder.join("overlays/monitoring"));
+    let found = objects(&succeeded("kustomize", &command.output().unwrap()));
+    let expected = plain("--pod-monitor");
+    assert!(expected.keys().any(|name| name.contains("PodMonitor")));
+    assert_same("monitoring", &found, &expected);
+    let Some(program) = tool("PILOTHOUSE_HELM") else {
+        return;
+    };
+    let (_temporary, chart) = written("helm", "--pod-monitor");
+    let arguments = ["template", "pages", "--namespace", NAMESPACE];
+    let text = succeeded("template", &helm(&program, &arguments, &chart));
+    assert!(text.contains("kind: PodMonitor\n"), "{text}");
+    assert!(!text.contains("kind: ServiceMonitor\n"), "{text}");
 }
 
 #[test]

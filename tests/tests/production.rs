@@ -79,6 +79,32 @@ fn a_given_certificate_comes_from_a_secret_that_prometheus_trusts() {
 }
 
 #[test]
+fn a_pod_monitor_reads_the_pods_without_the_service() {
+    let text = printed(&format!(
+        "{IMAGE} --metrics-secure --metrics-cert-path /certificate --pod-monitor"
+    ));
+    let objects = Scheme::new().with_other_kinds().decode(&text);
+    let mut objects = objects.into_iter().map(|one| {
+        serde_json::to_value(one.unwrap().downcast::<DynamicObject>().unwrap()).unwrap()
+    });
+    let monitor = objects.find(|one| one["kind"] == "PodMonitor").unwrap();
+    assert_eq!(
+        monitor["spec"],
+        serde_json::json!({
+            "selector": {"matchLabels": {"app.kubernetes.io/instance": "pages", "app.kubernetes.io/name": "pages"}},
+            "podMetricsEndpoints": [{
+                "port": "metrics", "scheme": "https",
+                "tlsConfig": {
+                    "ca": {"secret": {"name": "pages-metrics-certificate", "key": "ca.crt"}},
+                    "serverName": "pages.pages-system.svc",
+                },
+            }],
+        })
+    );
+    assert!(!text.contains("ServiceMonitor"), "{text}");
+}
+
+#[test]
 fn a_token_over_plain_http_is_warned_about() {
     let warning = |flags: &str| {
         let output = pages(&format!("{IMAGE} {flags}"));
@@ -154,6 +180,15 @@ fn what_could_not_run_in_a_cluster_is_refused_with_what_to_do() {
         (
             "manifests --image x --metrics-address 0 --service-monitor",
             "error: --service-monitor has no effect because --metrics-address is 0\n",
+        ),
+        (
+            "manifests --image x --pod-monitor --metrics-auth --metrics-secure",
+            "error: --pod-monitor cannot read metrics with --metrics-auth, because a PodMonitor does not send the token of Prometheus: write \
+             --service-monitor instead\n",
+        ),
+        (
+            "manifests --image x --pod-monitor --service-monitor",
+            "error: the argument '--pod-monitor' cannot be used with '--service-monitor'",
         ),
         (
             "manifests --image x --metrics-address 0 --prometheus-rule",

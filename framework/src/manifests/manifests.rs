@@ -50,6 +50,8 @@ pub struct Manifests {
     pub mutating_webhooks: Option<MutatingWebhookConfiguration>,
     /// Lets the Prometheus operator collect the metrics, if this was asked for.
     pub service_monitor: Option<DynamicObject>,
+    /// Lets the Prometheus operator collect the metrics without the Service, if this was asked for.
+    pub pod_monitor: Option<DynamicObject>,
     /// The alerts for the Prometheus operator, if this was asked for.
     pub prometheus_rule: Option<DynamicObject>,
     /// Objects of the program's own.
@@ -94,6 +96,7 @@ impl Manifests {
                 .then(|| deployment::disruption_budget(&installation)),
             network_policy: Some(network::policy(&installation, program)),
             service_monitor: None,
+            pod_monitor: None,
             prometheus_rule: None,
             more: Vec::new(),
             installation,
@@ -110,6 +113,13 @@ impl Manifests {
     pub(crate) fn with_service_monitor(mut self, endpoint: Option<&Endpoint>) -> Self {
         let monitor = |endpoint| network::service_monitor(&self.installation, endpoint);
         self.service_monitor = endpoint.map(monitor);
+        self
+    }
+
+    /// Adds a PodMonitor, if the operator serves metrics.
+    pub(crate) fn with_pod_monitor(mut self, endpoint: Option<&Endpoint>) -> Self {
+        let monitor = |endpoint| network::pod_monitor(&self.installation, endpoint);
+        self.pod_monitor = endpoint.map(monitor);
         self
     }
 
@@ -154,6 +164,7 @@ impl Manifests {
         add(&mut all, &self.validating_webhooks)?;
         add(&mut all, &self.mutating_webhooks)?;
         add(&mut all, &self.service_monitor)?;
+        add(&mut all, &self.pod_monitor)?;
         add(&mut all, &self.prometheus_rule)?;
         for object in &self.more {
             add(&mut all, &Some(object))?;

@@ -24,7 +24,7 @@
 //! | `installation.rs` | [`Installation`]: names, labels and namespaces |
 //! | `roles.rs` | [`Roles`]: ServiceAccount, roles and bindings |
 //! | `endpoint.rs` | where metrics and health are served |
-//! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy and ServiceMonitor |
+//! | `deployment.rs`, `network.rs` | the pods and their disruption budget; Service, NetworkPolicy, ServiceMonitor and PodMonitor |
 //! | `webhooks.rs` | the Service and the configurations of webhooks |
 //! | `alerts.rs` | the alerts, for Prometheus and for the Prometheus operator |
 //! | `dashboard.rs` | the dashboard for Grafana |

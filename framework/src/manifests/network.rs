@@ -7,7 +7,7 @@ use k8s_openapi::{
     },
     apimachinery::pkg::util::intstr::IntOrString,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Endpoint, Installation, manifests::Program, webhooks};
 use crate::resource::{ApiResource, DynamicObject, Labels};
@@ -58,14 +58,30 @@ pub(super) fn policy(installation: &Installation, program: &Program) -> NetworkP
     }
 }
 
+/// Lets Prometheus read the metrics of the pods behind the Service.
 pub(super) fn service_monitor(installation: &Installation, endpoint: &Endpoint) -> DynamicObject {
-    let kind = ApiResource {
-        group: "monitoring.coreos.com".into(),
-        version: "v1".into(),
-        kind: "ServiceMonitor".into(),
-        plural: "servicemonitors".into(),
-        namespaced: true,
-    };
+    let mut scraped = scraped(installation, endpoint);
+    if endpoint.is_authorized {
+        scraped["bearerTokenFile"] = json!(TOKEN);
+    }
+    let spec = json!({
+        "selector": {"matchLabels": installation.labels()},
+        "endpoints": [scraped],
+    });
+    monitor(installation, "ServiceMonitor", spec)
+}
+
+/// Lets Prometheus read the metrics of the pods without a Service. It cannot send the token of its own pods, so it cannot read those of an
+/// authorized endpoint.
+pub(super) fn pod_monitor(installation: &Installation, endpoint: &Endpoint) -> DynamicObject {
+    let spec = json!({
+        "selector": {"matchLabels": installation.labels()},
+        "podMetricsEndpoints": [scraped(installation, endpoint)],
+    });
+    monitor(installation, "PodMonitor", spec)
+}
+
+fn scraped(installation: &Installation, endpoint: &Endpoint) -> Value {
     let mut scraped = json!({"port": Endpoint::PORT, "scheme": endpoint.scheme()});
     if endpoint.is_self_signed {
         scraped["tlsConfig"] = json!({"insecureSkipVerify": true});
@@ -80,13 +96,18 @@ pub(super) fn service_monitor(installation: &Installation, endpoint: &Endpoint) 
         }
         scraped["tlsConfig"] = tls;
     }
-    if endpoint.is_authorized {
-        scraped["bearerTokenFile"] = json!(TOKEN);
-    }
-    let spec = json!({
-        "selector": {"matchLabels": installation.labels()},
-        "endpoints": [scraped],
-    });
+    scraped
+}
+
+/// A kind of the Prometheus operator.
+fn monitor(installation: &Installation, kind: &'static str, spec: Value) -> DynamicObject {
+    let kind = ApiResource {
+        group: "monitoring.coreos.com".into(),
+        version: "v1".into(),
+        kind: kind.into(),
+        plural: format!("{}s", kind.to_lowercase()).into(),
+        namespaced: true,
+    };
     let mut monitor = DynamicObject::new(&kind, "");
     monitor.metadata = installation.within(&installation.namespace);
     monitor.data.insert("spec".into(), spec);

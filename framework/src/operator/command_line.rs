@@ -14,8 +14,8 @@ use super::{
     output::Output,
     settings::{
         AdoptFlags, CHECK, COMPATIBLE_WITH, CREATE_NAMESPACE, Defaults, ElectionFlags, Environment,
-        FORCE, INSTALL, MIGRATE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, PROMETHEUS_RULE,
-        ServingFlags, Settings, YES, command, container_arguments, error, print,
+        FORCE, INSTALL, MIGRATE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, POD_MONITOR,
+        PROMETHEUS_RULE, ServingFlags, Settings, YES, command, container_arguments, error, print,
         read_webhook_serving,
     },
     version,
@@ -137,6 +137,7 @@ pub(super) struct ManifestsOptions {
     /// Whether the namespace of the pods is printed although it may be shared.
     pub(super) creates_namespace: bool,
     pub(super) service_monitor: bool,
+    pub(super) pod_monitor: bool,
     pub(super) output: Output,
     pub(super) prometheus_rule: bool,
     /// The arguments of the container.
@@ -305,9 +306,11 @@ impl ManifestsOptions {
             )));
         }
         let service_monitor = matches.get_flag("service-monitor");
+        let pod_monitor = matches.get_flag(POD_MONITOR);
         let prometheus_rule = matches.get_flag(PROMETHEUS_RULE);
         for (flag, is_given) in [
             ("service-monitor", service_monitor),
+            (POD_MONITOR, pod_monitor),
             (PROMETHEUS_RULE, prometheus_rule),
         ] {
             if is_given && run.metrics_address.is_none() {
@@ -315,6 +318,12 @@ impl ManifestsOptions {
                     "--{flag} has no effect because --metrics-address is 0"
                 )));
             }
+        }
+        if pod_monitor && run.serving.serving.is_authorized() {
+            return Err(error(format!(
+                "--{POD_MONITOR} cannot read metrics with --metrics-auth, because a PodMonitor does not send the token of Prometheus: write \
+                 --service-monitor instead"
+            )));
         }
         if let Some(address) = run.metrics_address
             && !is_reachable(address)
@@ -410,6 +419,7 @@ impl ManifestsOptions {
             replicas,
             creates_namespace,
             service_monitor,
+            pod_monitor,
             prometheus_rule,
             args,
             roles: RolesOptions {

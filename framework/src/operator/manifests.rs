@@ -96,6 +96,7 @@ impl Operator {
             version,
             monitoring: Monitoring {
                 service_monitor: options.service_monitor,
+                pod_monitor: options.pod_monitor,
                 prometheus_rule: options.prometheus_rule,
             },
             creates_namespace: options.creates_namespace,
@@ -112,12 +113,14 @@ impl Operator {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Monitoring {
     service_monitor: bool,
+    pod_monitor: bool,
     prometheus_rule: bool,
 }
 
 impl Monitoring {
     const NONE: Self = Self {
         service_monitor: false,
+        pod_monitor: false,
         prometheus_rule: false,
     };
 
@@ -126,6 +129,7 @@ impl Monitoring {
         match self {
             Self::NONE => Self {
                 service_monitor: true,
+                pod_monitor: false,
                 prometheus_rule: true,
             },
             some => some,
@@ -292,6 +296,9 @@ impl ManifestsSource {
         }
         if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
+        }
+        if monitoring.pod_monitor {
+            manifests = manifests.with_pod_monitor(program.endpoint.as_ref());
         }
         if monitoring.prometheus_rule {
             manifests = manifests.with_prometheus_rule();

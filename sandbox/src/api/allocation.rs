@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Map, Value, json};
 
-use super::Target;
+use super::{Target, families};
 use crate::builtin::{has_health_check, has_node_ports};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
@@ -17,11 +17,22 @@ use crate::registry::GroupResource;
 
 /// The addresses: the first one and their number.
 const ADDRESSES: (u32, u32) = (0x0a60_0000, 1 << 20);
+/// The addresses as an object shows them.
+pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/12";
 /// The ports: the first one and their number.
 const PORTS: (i64, i64) = (30_000, 2768);
 
 /// How many of them, from the first, are given last if nobody asks for them (KEP-3668).
 const ASKED_PORTS: i64 = 86;
+
+/// The label of the IPAddresses that the server keeps for Services, and its value.
+pub(crate) const MANAGED_ADDRESS: (&str, &str) =
+    ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io");
+
+/// The objects of addresses.
+pub(crate) fn addresses() -> GroupResource {
+    GroupResource::new("networking.k8s.io", "ipaddresses")
+}
 
 /// What a Service can have for itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +81,8 @@ pub(super) fn allocate<'a>(
         return Ok(allocation);
     }
     let name = meta::name(object).to_owned();
+    families::complete(object, old)
+        .map_err(|causes| ApiError::invalid(&target.kind, &name, causes))?;
     let seed = format!("{}/{name}", meta::text(object, "namespace"));
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return Ok(allocation);
@@ -80,6 +93,13 @@ pub(super) fn allocate<'a>(
         for entry in listed.entries {
             used.extend(of_service(&entry.object["spec"]));
         }
+    }
+    if let Some(Ok(listed)) = core.store.list(&addresses(), None, None, None) {
+        // What the server keeps itself follows the Services a moment later.
+        let (label, value) = MANAGED_ADDRESS;
+        let taken = listed.entries.iter();
+        let taken = taken.filter(|one| one.object["metadata"]["labels"][label] != value);
+        used.extend(taken.map(|one| Allocated::Address(meta::name(&one.object).to_owned())));
     }
     let mut pool = Pool {
         used,
@@ -186,25 +206,14 @@ fn address(spec: &mut Spec, old: Option<&Spec>, pool: &mut Pool) -> Result<(), W
         return Ok(());
     }
     let wanted = text(spec, "clusterIP").to_owned();
-    let listed = spec.get("clusterIPs").and_then(Value::as_array);
-    if let (None, Some([first, ..])) = (old, listed.map(Vec::as_slice)) {
-        let why = match wanted.as_str() {
-            "" => Some("must be empty when `clusterIP` is not specified"),
-            wanted if first != wanted => Some("first value must match `clusterIP`"),
-            _ => None,
-        };
-        if let Some(why) = why {
-            let cause = Cause::invalid("spec.clusterIPs", &json!(listed), why);
-            return Err(Wrong::Field(cause));
-        }
-    }
-    let is_kept = old.is_some_and(|old| text(old, "clusterIP") == wanted);
+    let has_address = old.is_some_and(|old| text(old, "type") != "ExternalName");
     if wanted.is_empty() {
         let address = pool.next_address().ok_or_else(|| {
             Wrong::Other("failed to allocate a serviceIP: range is full".to_owned())
         })?;
+        spec.insert("clusterIPs".into(), json!([address]));
         spec.insert("clusterIP".into(), address.into());
-    } else if wanted != "None" && !is_kept {
+    } else if wanted != "None" && !has_address {
         let (first, count) = ADDRESSES;
         let number = wanted.parse::<Ipv4Addr>().map(u32::from);
         let why = match number {
@@ -221,14 +230,6 @@ fn address(spec: &mut Spec, old: Option<&Spec>, pool: &mut Pool) -> Result<(), W
             let cause = Cause::invalid("spec.clusterIPs", &json!([wanted]), &detail);
             return Err(Wrong::Field(cause));
         }
-    }
-    let addresses = json!([spec.get("clusterIP")]);
-    for (field, value) in [
-        ("clusterIPs", addresses),
-        ("ipFamilies", json!(["IPv4"])),
-        ("ipFamilyPolicy", json!("SingleStack")),
-    ] {
-        spec.entry(field).or_insert(value);
     }
     Ok(())
 }

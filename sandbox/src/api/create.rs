@@ -249,6 +249,15 @@ async fn admit<'a>(
     }
     admission::check(core, target, "", None, &object)
         .map_err(|why| ApiError::forbidden(&target.resource(), meta::name(&object), &why))?;
+    let secured = admission::Secured {
+        target,
+        subresource: "",
+        name: if generated { "" } else { meta::name(&object) },
+        old: None,
+        new: &object,
+        options,
+    };
+    admission::check_security(core, &secured, warnings)?;
     if options.admitted && admission::validates(core) {
         let name = meta::name(&object);
         let attributes = Attributes::of_write(target, "", Operation::Create, name, options);

@@ -14,7 +14,7 @@
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
 //! | `convert.rs` | custom resources in another version, by the webhook of their definition |
 //! | `escalation.rs` | with RBAC: roles and bindings grant only what their author has |
-//! | `allocation.rs` | the addresses of Services, and their ports of the nodes |
+//! | `allocation.rs`, `families.rs` | the addresses of Services, their families, and their ports of the nodes |
 //! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
@@ -35,6 +35,7 @@ mod decode;
 mod delete;
 mod escalation;
 mod evict;
+mod families;
 mod handle;
 mod identity;
 mod list;
@@ -56,9 +57,9 @@ mod watch;
 
 use admission::{Attributes, Operation};
 pub(crate) use admission::{
-    Configurations, PROTECTED, class_of, create_default_account, own_kind, recount_quota,
+    Configurations, NOT_READY, PROTECTED, class_of, create_default_account, own_kind, recount_quota,
 };
-pub(crate) use allocation::Allocated;
+pub(crate) use allocation::{Allocated, MANAGED_ADDRESS, SERVICE_RANGE, addresses};
 pub(crate) use bind::bind;
 pub(crate) use convert::events as convert_events;
 pub(crate) use create::create;

@@ -229,12 +229,6 @@ pub(crate) fn prepare_create(kind: &ServedKind, object: &mut Value) {
         }
     }
     if is(kind, "", &["Namespace"]) {
-        let spec = fields
-            .entry("spec")
-            .or_insert_with(|| Value::Object(Default::default()));
-        if let Some(spec) = spec.as_object_mut() {
-            spec.insert("finalizers".into(), vec!["kubernetes"].into());
-        }
         if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
             status.insert("phase".into(), "Active".into());
         }

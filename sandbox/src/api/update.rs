@@ -189,7 +189,7 @@ pub(crate) async fn update(
             let charge = admission::charge(core, &attempt).map_err(|why| {
                 ApiError::forbidden(&target.resource(), name, &why).warned(&warnings)
             })?;
-            if is_stored(target, &entry, &stored) && !finished {
+            if is_stored(&entry, &stored) && !finished {
                 return Ok(written((current.into(), None)));
             }
             if let Some(new) = result {
@@ -235,16 +235,10 @@ pub(super) fn commit(
     })
 }
 
-/// Whether the object is already stored in this state. A default that only the read adds, such as one of a new schema,
-/// does not count.
-fn is_stored(target: &Target, entry: &Entry, stored: &Value) -> bool {
-    let same_version = entry.object.get("apiVersion") == stored.get("apiVersion");
-    if same_version || target.kind.converter.is_some() {
-        return meta::same(&entry.object, stored);
-    }
-    let mut new = stored.clone();
-    meta::copy_field(&mut new, &entry.object, "apiVersion");
-    meta::same(&entry.object, &new)
+/// Whether the object is already stored in this state, and in this version. A default that only the read adds, such as one of a new
+/// schema, does not count.
+fn is_stored(entry: &Entry, stored: &Value) -> bool {
+    meta::same(&entry.object, stored)
 }
 
 /// Whether an object is being deleted and nothing holds it any more.
@@ -327,14 +321,30 @@ impl<'c> Write<'_, 'c> {
             new = prepare(target, name, subresource, (current, changed), &now)?;
         }
         escalation::check(core, target, options, Some(current), &new)?;
+        // What a Service keeps and loses with its type is nobody's change.
+        let is_service = target.kind.group.is_empty() && target.kind.kind == "Service";
+        if is_service {
+            new = self.record(new, is_owned);
+        }
         check(target, name, subresource, (current, &mut new), warnings)?;
-        let mut new = self.record(new, is_owned);
+        if !is_service {
+            new = self.record(new, is_owned);
+        }
         let allocation = match subresource {
             "" => allocate(core, target, &mut new, Some(current))?,
             _ => Allocation::none(core),
         };
         admission::check(core, target, subresource, Some(current), &new)
             .map_err(|why| ApiError::forbidden(&target.resource(), name, &why))?;
+        let secured = admission::Secured {
+            target,
+            subresource,
+            name,
+            old: Some(current),
+            new: &new,
+            options,
+        };
+        admission::check_security(core, &secured, warnings)?;
         if options.admitted && admission::validates(core) {
             let attributes = self.attributes();
             let seen = scale::shown(target, subresource, &new)?;

@@ -9,12 +9,14 @@
 //! | `namespaces.rs` | deletes the content of a namespace before the namespace |
 //! | `garbage/` | deletes objects whose owners are gone |
 //! | `aggregation.rs` | gives ClusterRoles the rules of those that they aggregate |
+//! | `addresses.rs` | keeps an IPAddress for each address of a Service |
 //! | `protection.rs` | keeps claims and volumes that are used |
 //! | `quotas.rs` | counts what ResourceQuotas limit; runs with the simulator |
 //! | `simulator/` | lets workloads and their Pods run as if there were controllers and nodes |
 //! | `retries.rs` | when to try failed writes again |
 //! | `feed.rs` | the changes of several kinds as one stream, for those that follow more than one |
 
+pub(crate) mod addresses;
 pub(crate) mod aggregation;
 pub(crate) mod definitions;
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
-use crate::controllers::{aggregation, definitions, namespaces, protection, quotas};
+use crate::controllers::{addresses, aggregation, definitions, namespaces, protection, quotas};
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
@@ -195,6 +195,7 @@ impl Builder {
     /// | `POST /sandbox/snapshots/NAME/rewind` | | restores it with its resource versions, as [`Sandbox::rewind`] does |
     /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
     /// | `POST /sandbox/pods` | `{"action": "exit", "of": "web", "namespace": "default", "times": 2, "code": 1, "afterSeconds": 5}` | sets a [rule](crate::PodRule) for simulated Pods: `run`, `exit`, `crashLoop`, `failImagePull`, `neverReady`, `failInit`, `failReadinessProbe`, `failLivenessProbe`, `failStartupProbe` or `recover`. Without `of` it is for every Pod |
+    /// | `POST /sandbox/programs` | `{"name": "date", "stdout": "today\n", "stderr": "", "code": 0}` | lets each container have a [program](crate::Pods::program) that prints this and ends; `exec` starts it by its name |
     /// | `POST /sandbox/nodes` | `{"action": "stop", "name": "sandbox"}` | stops or starts (`start`) a node of the simulator |
     /// | `POST /sandbox/services` | `{"service": "default/web", "address": "127.0.0.1:9443"}` | tells where a [Service](Self::service_address) is |
     ///
@@ -332,6 +333,7 @@ impl Builder {
         let start = |error: ApiError| BuildError::Start(error.to_string());
         first_objects::create_namespaces(&core).map_err(start)?;
         first_objects::create_priority_classes(&core).map_err(start)?;
+        first_objects::create_service_range(&core).map_err(start)?;
         if self.authorization == Mode::Rbac {
             first_objects::create_roles(&core).map_err(start)?;
         }
@@ -339,6 +341,7 @@ impl Builder {
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
             core.spawn(protection::release(core.clone()));
+            core.spawn(addresses::follow(core.clone()));
             core.spawn(aggregation::aggregate(core.clone()));
             let collector = Collector::new(Handle::new(&core, "garbage-collector"));
             core.spawn(collector.run());

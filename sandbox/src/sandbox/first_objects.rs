@@ -103,6 +103,31 @@ fn address_of_machine(listener: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
+/// Creates the range of the addresses of Services.
+///
+/// # Errors
+/// None.
+pub(super) fn create_service_range(core: &Arc<Core>) -> Result<(), ApiError> {
+    const NAME: &str = "kubernetes";
+    let ranges = GroupResource::new("networking.k8s.io", "servicecidrs");
+    let handle = Handle::new(core, "kube-apiserver");
+    // That of the data folder stays.
+    if handle.get(&ranges, None, NAME).is_some() {
+        return Ok(());
+    }
+    let range = json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": NAME}, "spec": {"cidrs": [crate::api::SERVICE_RANGE]}});
+    create(&handle, &ranges, range)?;
+    let handle = Handle::new(core, "kubernetes-service-cidr-controller");
+    let now = core.clock.timestamp();
+    let ready = json!({"type": "Ready", "status": "True", "reason": "",
+        "message": "Kubernetes default Service CIDR is ready", "lastTransitionTime": now});
+    let shown = handle.update(&ranges, None, NAME, "status", |range| {
+        range["status"] = json!({"conditions": [ready.clone()]});
+    });
+    shown.map(drop)
+}
+
 /// Creates the priority classes that always exist.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::pod_controls::{control_nodes, control_pods};
+use super::pod_controls::{control_nodes, control_pods, control_programs};
 use super::request::Incoming;
 use super::respond::{self, Body};
 use super::{CONTROLS, body};
@@ -200,6 +200,10 @@ where
             control_pods(core, read(&body)?)?;
             json!({})
         }
+        ("POST", ["programs"]) => {
+            control_programs(core, read(&body)?)?;
+            json!({})
+        }
         ("POST", ["nodes"]) => {
             control_nodes(core, &read(&body)?)?;
             json!({})
@@ -256,7 +260,7 @@ where
             _,
             [
                 "requests" | "faults" | "figures" | "partitions" | "watches" | "caches" | "clock"
-                | "compact" | "snapshots" | "services" | "pods" | "nodes",
+                | "compact" | "snapshots" | "services" | "pods" | "programs" | "nodes",
             ]
             | ["snapshots", _]
             | ["snapshots", _, "restore" | "rewind"],

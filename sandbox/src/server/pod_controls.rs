@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::io::AsyncWriteExt;
 
 use crate::core::Core;
 use crate::error::ApiError;
@@ -37,6 +38,19 @@ enum PodAction {
     FailLivenessProbe,
     FailStartupProbe,
     Recover,
+}
+
+/// The body of `POST /sandbox/programs`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProgramControl {
+    name: String,
+    #[serde(default)]
+    stdout: String,
+    #[serde(default)]
+    stderr: String,
+    #[serde(default)]
+    code: i32,
 }
 
 /// The body of `POST /sandbox/nodes`.
@@ -94,6 +108,34 @@ pub(super) fn control_pods(core: &Core, control: PodControl) -> Result<(), ApiEr
         PodAction::FailStartupProbe => rule.fail_startup_probe(),
         PodAction::Recover => rule.recover(),
     }
+    Ok(())
+}
+
+/// Lets each container have a program.
+///
+/// # Errors
+/// 400 if the program has no name.
+pub(super) fn control_programs(core: &Core, control: ProgramControl) -> Result<(), ApiError> {
+    let ProgramControl {
+        name,
+        stdout,
+        stderr,
+        code,
+    } = control;
+    if name.is_empty() {
+        let text =
+            "the name of the program is empty: write the first word of a command, such as `date`";
+        return Err(ApiError::bad_request(text));
+    }
+    pods(core).program(name, move |mut call| {
+        let (stdout, stderr) = (stdout.clone(), stderr.clone());
+        async move {
+            // A client that does not read the output any more still gets the code.
+            let _ = call.stdout.write_all(stdout.as_bytes()).await;
+            let _ = call.stderr.write_all(stderr.as_bytes()).await;
+            code
+        }
+    });
     Ok(())
 }
 

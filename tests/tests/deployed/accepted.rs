@@ -17,6 +17,10 @@ const DRY_RUN: &str = "apply --server-side --dry-run=server --validate=strict -f
 const ALL_FLAGS: &str = "--replicas 3 --namespace blue,green --metrics-secure --metrics-cert-path /certificate --metrics-auth \
                          --metrics-address :8443 --service-monitor --prometheus-rule --log debug";
 
+/// The flags for a monitor of the pods.
+const PODS_FLAGS: &str =
+    "--metrics-secure --metrics-cert-path /certificate --pod-monitor --prometheus-rule";
+
 /// All values of a chart.
 const ALL_VALUES: &str = r#"
 image: {repository: registry.example.com/other, tag: "2", digest: "sha256:3f1f0f3bd2b1cd1dd2ed9b1e0a1d9b6fcb20e5a1f3c25c3c6d5c0e9e9d6a7b10", pullPolicy: Always}
@@ -67,7 +71,7 @@ fn a_real_api_server_accepts_everything_that_the_examples_print() {
     let Some(server) = RealServer::from_environment(&[]).filter(RealServer::is_own) else {
         return;
     };
-    for kind in ["servicemonitors", "prometheusrules"] {
+    for kind in ["servicemonitors", "podmonitors", "prometheusrules"] {
         let file = monitoring.join(format!("monitoring.coreos.com_{kind}.yaml"));
         let definition = fs::read_to_string(file).unwrap();
         kubectl(&server, "apply --server-side -f -", &definition);
@@ -90,7 +94,7 @@ fn a_real_api_server_accepts_everything_that_the_examples_print() {
             applied.sort_unstable();
             assert_eq!(applied, expected, "{example}, {what}");
         };
-        for flags in ["", ALL_FLAGS] {
+        for flags in ["", ALL_FLAGS, PODS_FLAGS] {
             accepted(flags, &images.manifests(example, flags));
         }
 

@@ -42,8 +42,48 @@ fn filled(query: &str) -> String {
         .replace("$job", "(soak)")
 }
 
+/// What the dashboards of kubebuilder's Grafana plugin ask for: a rate, a quantile or a value of a metric, and the labels by which it
+/// is summed up.
+enum Asked {
+    Rate(&'static str, &'static str),
+    Quantiles(&'static str, &'static str),
+    Value(&'static str),
+    ValueRate(&'static str),
+}
+
+const KUBEBUILDER: &[Asked] = &[
+    Asked::Rate("controller_runtime_reconcile_total", "instance, pod"),
+    Asked::Rate("controller_runtime_reconcile_errors_total", "instance, pod"),
+    Asked::Quantiles("workqueue_queue_duration_seconds", "instance, name, le"),
+    Asked::Quantiles("workqueue_work_duration_seconds", "instance, name, le"),
+    Asked::Rate("workqueue_adds_total", "instance, name"),
+    Asked::Rate("workqueue_retries_total", "instance, name"),
+    Asked::Value("controller_runtime_active_workers"),
+    Asked::Value("workqueue_depth"),
+    Asked::ValueRate("workqueue_unfinished_work_seconds"),
+    Asked::ValueRate("process_cpu_seconds_total"),
+    Asked::Value("process_resident_memory_bytes"),
+];
+
+impl Asked {
+    /// The queries, for the target of the test.
+    fn queries(&self) -> Vec<String> {
+        const LABELS: &str = "{job=\"soak\", namespace=\"demo\"}";
+        match self {
+            Self::Rate(metric, by) => vec![format!("sum(rate({metric}{LABELS}[10s])) by ({by})")],
+            Self::Quantiles(metric, by) => [0.5, 0.9, 0.99]
+                .map(|quantile| {
+                    format!("histogram_quantile({quantile}, sum(rate({metric}_bucket{LABELS}[10s])) by ({by}))")
+                })
+                .into(),
+            Self::Value(metric) => vec![format!("{metric}{LABELS}")],
+            Self::ValueRate(metric) => vec![format!("rate({metric}{LABELS}[10s])")],
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn each_query_of_the_dashboard_returns_values() {
+async fn each_query_of_the_dashboard_and_of_those_of_kubebuilder_returns_values() {
     let cluster = Cluster::with(Sandbox::builder()).unwrap();
     let operator = operator()
         .election(ElectionSettings::new("soak"))
@@ -81,7 +121,8 @@ async fn each_query_of_the_dashboard_returns_values() {
         let queries = panel["targets"].as_array().unwrap().iter();
         queries.map(|query| filled(query["expr"].as_str().unwrap()))
     });
-    let mut left: Vec<String> = queries.collect();
+    let of_kubebuilder = KUBEBUILDER.iter().flat_map(Asked::queries);
+    let mut left: Vec<String> = queries.chain(of_kubebuilder).collect();
     let begun = Instant::now();
     for time in 1.. {
         // The changes follow each other so closely that reconciles wait for their own writes.

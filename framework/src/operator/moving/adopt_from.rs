@@ -93,6 +93,7 @@ impl AdoptFrom {
                 "\nNothing was changed. With --yes the command makes these changes: the fields of `{}` become those of `{}`.",
                 self.flags.manager, self.operator
             ))?;
+            self.report_lease(client, report)?;
             return unfinished(plan.problems);
         }
         let mut problems = plan.problems;
@@ -109,6 +110,7 @@ impl AdoptFrom {
             }
         }
         report.line(format!("\nChanged objects: {changed}"))?;
+        self.report_lease(client, report)?;
         unfinished(problems)?;
         self.check_finished(client, &kinds).await
     }
@@ -203,6 +205,18 @@ impl AdoptFrom {
                 advice: "it would write the fields again: stop the former operator first".into(),
             }),
         }
+    }
+
+    /// Says how the Lease is taken over, too: its name is a setting of the operator.
+    fn report_lease(&self, client: &Client, report: &mut Report<'_>) -> Result<(), OperatorError> {
+        let Some(LeaseName { namespace, name }) = &self.flags.lease else {
+            return Ok(());
+        };
+        let namespace = namespace.as_deref().unwrap_or(client.default_namespace());
+        report.line(format!(
+            "Run {} with `--lease-name {name} --lease-namespace {namespace}`: then both operators never work at the same time.",
+            self.operator
+        ))
     }
 
     async fn plan(

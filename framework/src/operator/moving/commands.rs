@@ -91,6 +91,7 @@ impl Operator {
             replicas: 2,
             creates_namespace: !is_of_every_cluster(&operator_namespace),
             service_monitor: true,
+            pod_monitor: true,
             prometheus_rule: true,
             output: Output::Yaml,
             args: Vec::new(),

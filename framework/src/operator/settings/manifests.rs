@@ -18,6 +18,9 @@ const MANIFESTS: &str = "Manifests";
 /// The flag for the alerts as an object of the Prometheus operator.
 pub(in crate::operator) const PROMETHEUS_RULE: &str = "prometheus-rule";
 
+/// The flag for a monitor of the pods.
+pub(in crate::operator) const POD_MONITOR: &str = "pod-monitor";
+
 /// The flag for a namespace that may be shared.
 pub(in crate::operator) const CREATE_NAMESPACE: &str = "create-namespace";
 
@@ -30,7 +33,7 @@ pub(super) fn prometheus_rule() -> Arg {
 }
 
 /// The flags of `manifests` beside the settings of `run`.
-pub(super) fn args() -> [Arg; 7] {
+pub(super) fn args() -> [Arg; 8] {
     [
         Arg::new(OUTPUT)
             .long(OUTPUT)
@@ -65,6 +68,12 @@ pub(super) fn args() -> [Arg; 7] {
             .action(ArgAction::SetTrue)
             .help_heading(MANIFESTS)
             .help("Also print a ServiceMonitor for the Prometheus operator"),
+        Arg::new(POD_MONITOR)
+            .long(POD_MONITOR)
+            .action(ArgAction::SetTrue)
+            .conflicts_with("service-monitor")
+            .help_heading(MANIFESTS)
+            .help("Also print a PodMonitor instead: Prometheus then reads the pods without the Service, and without a token"),
         prometheus_rule()
             .help("Also print a PrometheusRule with the alerts for the Prometheus operator"),
         Arg::new("args")

@@ -45,7 +45,9 @@ pub(super) use defaults::Defaults;
 pub(super) use definitions::{COMPATIBLE_WITH, INSTALL, MIGRATE};
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
-pub(super) use manifests::{CREATE_NAMESPACE, OUTPUT, PROMETHEUS_RULE, container_arguments};
+pub(super) use manifests::{
+    CREATE_NAMESPACE, OUTPUT, POD_MONITOR, PROMETHEUS_RULE, container_arguments,
+};
 pub(super) use moving::{AdoptFlags, FORCE, YES};
 pub(super) use origin::Origin;
 pub(super) use print::print;

@@ -11,8 +11,10 @@
 //! | `priority.rs` | Priority | gives a Pod the priority of its class; allows one default class |
 //! | `protection.rs` | StorageObjectInUseProtection | gives claims, volumes and attribute classes the finalizer that protects them |
 //! | `runtime_class.rs` | RuntimeClass | gives a Pod the overhead, node selector and tolerations of its class |
+//! | `taint.rs` | TaintNodesByCondition | gives a new node the taint of one that is not ready |
 //! | `storage_class.rs` | DefaultStorageClass | gives a claim the default class |
 //! | `ingress_class.rs` | DefaultIngressClass | gives an Ingress the default class |
+//! | `pod_security/` | PodSecurity | refuses Pods that violate the standard of their namespace, and warns about workloads |
 //! | `policies/` | MutatingAdmissionPolicy, ValidatingAdmissionPolicy | evaluates policies |
 //! | `webhooks/` | MutatingAdmissionWebhook, ValidatingAdmissionWebhook | asks webhooks |
 //! | `quota/` | ResourceQuota | counts objects and what they ask for; refuses what exceeds a quota |
@@ -26,6 +28,7 @@ mod default_class;
 mod expressions;
 mod ingress_class;
 mod limit_range;
+mod pod_security;
 mod policies;
 mod priority;
 mod protection;
@@ -36,6 +39,7 @@ mod rules;
 mod runtime_class;
 mod service_account;
 mod storage_class;
+mod taint;
 #[cfg(test)]
 mod tests;
 mod tolerations;
@@ -57,12 +61,14 @@ use crate::registry::ServedKind;
 
 pub(crate) use attributes::{Attributes, Operation, Triple, definition, own_kind};
 pub(crate) use configurations::Configurations;
+pub(super) use pod_security::{Attempt as Secured, check as check_security};
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
 use round::Round;
 pub(crate) use service_account::create_default as create_default_account;
 pub(crate) use storage_class::class_of;
+pub(crate) use taint::NOT_READY;
 
 /// Admits a new object.
 ///
@@ -81,6 +87,10 @@ pub(super) fn admit_new(core: &Core, target: &Target, object: &mut Value) -> Res
         }
         ("", "PersistentVolumeClaim") => {
             storage_class::admit(core, object);
+            Ok(())
+        }
+        ("", "Node") => {
+            taint::admit(object);
             Ok(())
         }
         ("networking.k8s.io", "Ingress") => {

@@ -56,6 +56,7 @@ pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<
     let Value::Object(fields) = value else { return };
     match (kind.group.as_str(), kind.kind.as_str(), old) {
         ("", "Service", Some(old)) => service::keep_allocated(fields, old),
+        ("", "Namespace", None) => namespace_finalizer(fields),
         ("batch", "Job", None) => job_selector(fields),
         ("apps", "DaemonSet", Some(old)) => count_templates(fields, old),
         _ => {}
@@ -122,6 +123,18 @@ fn namespace(fields: &mut Map<String, Value>) {
         .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some());
     if !leaving && let Some(status) = ensure(fields, "status") {
         fill(status, "phase", "Active");
+    }
+}
+
+/// Lets a new namespace stay until its content is gone.
+fn namespace_finalizer(fields: &mut Map<String, Value>) {
+    const FINALIZER: &str = "kubernetes";
+    if let Some(spec) = ensure(fields, "spec") {
+        fill(spec, "finalizers", json!([]));
+        let all = spec.get_mut("finalizers").and_then(Value::as_array_mut);
+        if let Some(all) = all.filter(|all| !all.contains(&json!(FINALIZER))) {
+            all.push(FINALIZER.into());
+        }
     }
 }
 

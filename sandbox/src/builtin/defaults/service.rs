@@ -48,8 +48,8 @@ pub(super) fn service(fields: &mut Map<String, Value>) {
 pub(super) fn keep_allocated(fields: &mut Map<String, Value>, old: &Value) {
     let old = old.get("spec").and_then(Value::as_object);
     if let (Some(old), Some(spec)) = (old, ensure(fields, "spec")) {
-        drop_unused(spec, old);
         keep(spec, old);
+        drop_unused(spec, old);
     }
 }
 
@@ -69,6 +69,11 @@ fn has_address(spec: &Spec) -> bool {
 pub(crate) fn has_node_ports(spec: &Spec) -> bool {
     let declined = spec.get("allocateLoadBalancerNodePorts") == Some(&json!(false));
     kind(spec) == "NodePort" || kind(spec) == "LoadBalancer" && !declined
+}
+
+/// Whether ports of the nodes lead to the Service, if it has any.
+fn takes_node_ports(spec: &Spec) -> bool {
+    matches!(kind(spec), "NodePort" | "LoadBalancer")
 }
 
 /// Whether nodes tell on a port of their own whether they have Pods of the Service.
@@ -110,7 +115,7 @@ fn drop_unused(spec: &mut Spec, old: &Spec) {
             &["allocateLoadBalancerNodePorts", "loadBalancerClass"],
         ),
         (is_exposed, &["externalTrafficPolicy"]),
-        (has_node_ports, &[]),
+        (takes_node_ports, &[]),
     ];
     for (has, names) in all {
         if !has(old) || has(spec) {
@@ -121,7 +126,9 @@ fn drop_unused(spec: &mut Spec, old: &Spec) {
                 spec.remove(*name);
             }
         }
-        if names.is_empty() && node_ports(spec) == node_ports(old) {
+        let known = node_ports(old);
+        let has_only_known = |ports: Vec<&Value>| ports.iter().all(|port| known.contains(port));
+        if names.is_empty() && has_only_known(node_ports(spec)) {
             each(spec, "ports", |port| {
                 port.remove("nodePort");
             });
@@ -137,8 +144,21 @@ fn keep(spec: &mut Spec, old: &Spec) {
             }
         }
     }
+    // A client that knows one address only changes only that.
+    if spec.get("clusterIP") != old.get("clusterIP")
+        && spec.get("clusterIPs") == old.get("clusterIPs")
+    {
+        match spec.get("clusterIP").cloned() {
+            Some(address) => spec.insert("clusterIPs".into(), json!([address])),
+            None => spec.remove("clusterIPs"),
+        };
+    }
     if has_node_ports(spec) && has_node_ports(old) {
-        let mentioned: Vec<Value> = node_ports(spec).into_iter().cloned().collect();
+        let known = node_ports(old);
+        let mentioned = node_ports(spec)
+            .into_iter()
+            .filter(|port| known.contains(port));
+        let mentioned: Vec<Value> = mentioned.cloned().collect();
         let of_old = old.get("ports").and_then(Value::as_array);
         each(spec, "ports", |port| {
             let name = port.get("name");

@@ -6,6 +6,7 @@
 //! | `fields.rs` | access to fields, and checks that several kinds share |
 //! | `event.rs` | Events in both API groups |
 //! | `pod.rs` | Pods, their templates, and the changes that a Pod allows |
+//! | `service.rs` | Services, and what they may keep and change of their addresses |
 //! | `secret.rs` | Secrets and the content that their types promise |
 //! | `workload.rs` | Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs |
 //! | `admission.rs`, `api_service.rs` | webhook configurations and admission policies; APIServices |
@@ -34,6 +35,7 @@ mod network;
 mod object;
 mod pod;
 mod secret;
+mod service;
 mod status;
 mod storage;
 #[cfg(test)]
@@ -45,6 +47,7 @@ use super::internal_form::internal_form;
 pub(crate) use admission::webhook_client;
 pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
+pub(crate) use service::service_addresses;
 pub(crate) use status::validate_status;
 pub(crate) use warnings::warnings;
 pub(crate) use workload::selects;

@@ -1,18 +1,16 @@
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use super::api_service::api_service;
 use super::autoscaler::autoscaler;
 use super::event::event;
-use super::fields::{at, immutable, list, map, port_number, protocol, text};
+use super::fields::{at, map, text};
 use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
 use super::secret::secret;
 use super::{
-    admission, certificates, classes, devices, flow_control, limits, network, storage, workload,
+    admission, certificates, classes, devices, flow_control, limits, network, service, storage,
+    workload,
 };
 use crate::builtin::autoscaler_to_stored;
-use crate::names;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
 
@@ -43,7 +41,7 @@ pub(crate) fn validate_object(
                 }
             }
         }
-        ("", "Service") => service(object, old, found),
+        ("", "Service") => service::service(object, old, found),
         ("", "ConfigMap") => config_map(object, old, found),
         ("", "Secret") => secret(object, old, found),
         ("apps", "Deployment") => workload::deployment(object, old, found),
@@ -109,76 +107,6 @@ fn budget(object: &Value, found: &mut Vec<FieldError>) {
             at(object, "/spec").clone(),
             detail,
         ));
-    }
-}
-
-fn service(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
-    const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    let kind = text(object, "/spec/type");
-    if !TYPES.contains(&kind) {
-        found.push(FieldError::not_supported("spec.type", kind, TYPES));
-    }
-    let ports = list(object, "/spec/ports");
-    let headless = text(object, "/spec/clusterIP") == "None";
-    if ports.is_empty() && kind != "ExternalName" && !headless {
-        found.push(FieldError::required("spec.ports", ""));
-    }
-    if kind == "ExternalName" && text(object, "/spec/externalName").is_empty() {
-        found.push(FieldError::required("spec.externalName", ""));
-    }
-    let (mut known_names, mut known_ports) = (BTreeSet::new(), BTreeSet::new());
-    for (index, port) in ports.iter().enumerate() {
-        let field = format!("spec.ports[{index}]");
-        match text(port, "/name") {
-            "" if ports.len() > 1 => {
-                found.push(FieldError::required(format!("{field}.name"), ""));
-            }
-            "" => {}
-            name => {
-                let field = format!("{field}.name");
-                for wrong in names::dns_label(name) {
-                    found.push(FieldError::invalid(&field, name, wrong));
-                }
-                if !known_names.insert(name) {
-                    found.push(FieldError::duplicate(&field, name.into()));
-                }
-            }
-        }
-        let number = at(port, "/port");
-        port_number(number, &format!("{field}.port"), found);
-        protocol(port, &field, found);
-        if at(port, "/targetPort").is_number() {
-            let field = format!("{field}.targetPort");
-            port_number(at(port, "/targetPort"), &field, found);
-        }
-        if !known_ports.insert((number.as_i64(), text(port, "/protocol"))) {
-            found.push(FieldError::duplicate(&field, port.clone()));
-        }
-    }
-    if kind == "ClusterIP" {
-        let with = ports.iter().enumerate();
-        for (index, _) in with.filter(|(_, port)| !at(port, "/nodePort").is_null()) {
-            let field = format!("spec.ports[{index}].nodePort");
-            let why = "may not be used when `type` is 'ClusterIP'";
-            found.push(FieldError::forbidden(field, why));
-        }
-    }
-    let was = old.map_or("", |old| text(old, "/spec/clusterIP"));
-    let stays = old.is_some_and(|old| text(old, "/spec/type") != "ExternalName");
-    if let Some(old) = old
-        && stays
-        && kind != "ExternalName"
-        && !was.is_empty()
-        && was != text(object, "/spec/clusterIP")
-    {
-        immutable(object, old, "/spec/clusterIP", found);
-    }
-    let health = "/spec/healthCheckNodePort";
-    if let Some(old) = old
-        && at(object, health).as_i64().is_some_and(|port| port != 0)
-        && at(old, health).as_i64().is_some_and(|port| port != 0)
-    {
-        immutable(object, old, health, found);
     }
 }
 

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use super::object::nodes;
-use crate::api::Handle;
+use super::object::{is_true, nodes, update};
+use crate::api::{Handle, NOT_READY};
 use crate::meta;
 use crate::pods::node_number;
 
@@ -17,12 +17,35 @@ pub(super) fn create(handle: &Handle, count: u32) {
             _ => format!("sandbox-{number}"),
         };
         // A node of the data folder stays.
-        if let Err(error) = handle.create(&nodes(), node(handle, &name))
-            && error.reason != "AlreadyExists"
-        {
-            tracing::warn!(%name, %error, "the simulator cannot create its node");
+        match handle.create(&nodes(), node(handle, &name)) {
+            Ok(node) => settle(handle, &node),
+            Err(error) if error.reason == "AlreadyExists" => {}
+            Err(error) => {
+                tracing::warn!(%name, %error, "the simulator cannot create its node");
+            }
         }
     }
+}
+
+/// Lets Pods come to a node that is ready.
+pub(super) fn settle(handle: &Handle, node: &Value) {
+    let is_it = |taint: &Value| taint["key"] == NOT_READY && taint["effect"] == "NoSchedule";
+    let taints = node["spec"]["taints"].as_array();
+    let is_tainted = taints.is_some_and(|taints| taints.iter().any(is_it));
+    if !is_tainted || !is_true(node, "Ready") {
+        return;
+    }
+    update(handle, &nodes(), node, "", |node| {
+        let Some(spec) = node["spec"].as_object_mut() else {
+            return;
+        };
+        if let Some(Value::Array(taints)) = spec.get_mut("taints") {
+            taints.retain(|taint| !is_it(taint));
+        }
+        if spec.get("taints") == Some(&json!([])) {
+            spec.remove("taints");
+        }
+    });
 }
 
 fn node(handle: &Handle, name: &str) -> Value {

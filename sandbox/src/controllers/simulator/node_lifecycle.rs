@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::conditions::{self, Condition};
 use super::events::{self, Message};
-use super::node::{is_simulated, toleration};
+use super::node::{is_simulated, settle, toleration};
 use super::object::{is_true, nodes, pods, update};
 use super::pod_control::is_active;
 use crate::api::{DeleteOptions, Handle};
@@ -21,6 +21,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// Reports whether a node runs, and evicts the Pods of one that does not. Returns the time until the next step.
 pub(super) fn reconcile(handle: &Handle, node: &Value) -> Option<Duration> {
+    settle(handle, node);
     let name = meta::name(node);
     if !is_simulated(name) {
         return None;

@@ -147,7 +147,7 @@ fn no_such_program(name: &str) -> Value {
     };
     failed(&format!(
         "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to \
-         start container process: exec: {name:?}: {what} (a sandbox has only the programs that a test registers with `Sandbox::pods`)"
+         start container process: exec: {name:?}: {what} (a container of the sandbox has no shell and no tar, but the programs that were registered: in Rust with `Sandbox::pods`, over HTTP with `POST /sandbox/programs`)"
     ))
 }
 

@@ -75,7 +75,8 @@ async fn rest(mut socket: Socket) -> Vec<Bytes> {
 
 /// A sandbox with a Pod `web` that runs and a Pod `stuck` whose image does not exist.
 async fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+    let builder = Sandbox::builder().seed(1).simulator(true);
+    let sandbox = builder.controls_over_http(true).build().unwrap();
     for (name, image) in [("web", "nginx"), ("stuck", "registry.invalid/web:1")] {
         let pod = json!({
             "metadata": {"name": name},
@@ -139,6 +140,25 @@ async fn only_v5_can_close_the_input() {
     older.send(end()).await.unwrap();
     let ended = tokio::time::timeout(std::time::Duration::from_secs(60), rest(older)).await;
     assert!(ended.is_err(), "{ended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_can_be_registered_over_http() {
+    let sandbox = sandbox().await;
+    let register = async |program: Value| {
+        let request = Request::post("/sandbox/programs").body(Full::from(program.to_string()));
+        send(&sandbox, request.unwrap()).await.status()
+    };
+    let program = json!({"name": "date", "stdout": "today\n", "stderr": "late\n", "code": 3});
+    assert_eq!(register(program).await, StatusCode::OK);
+    let path = "web/exec?command=date&command=-u&stdout=1&stderr=1";
+    let (_, socket) = socket(&sandbox, path, "v5.channel.k8s.io").await;
+    let messages = rest(socket).await;
+    assert!(messages.contains(&Bytes::from_static(b"\x01today\n")));
+    assert!(messages.contains(&Bytes::from_static(b"\x02late\n")));
+    let end: Value = serde_json::from_slice(&messages.last().unwrap()[1..]).unwrap();
+    assert_eq!(end["details"]["causes"][0]["message"], "3");
+    assert_eq!(register(json!({"name": ""})).await, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test(start_paused = true)]

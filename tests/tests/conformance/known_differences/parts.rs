@@ -33,11 +33,6 @@ pub(super) const ROWS: &[Row] = &[
         why: CERTIFICATE,
     },
     Row {
-        steps: &["kubectl-nodes: describe node"],
-        paths: &["/body/stdout"],
-        why: "a real server taints a new node, and a controller removes the taint when the node is ready",
-    },
-    Row {
         steps: &["errors: secret: tls: empty pair"],
         paths: &["/warnings"],
         why: "the certificate in a Secret is not read, so there is no warning about it",

@@ -17,6 +17,7 @@ mod kubectl;
 mod limits;
 mod lists;
 mod patches;
+mod pod_security;
 mod policies;
 mod protobuf;
 mod ratcheting;
@@ -25,6 +26,7 @@ mod reviews;
 mod selectable_fields;
 mod services;
 mod status;
+mod stored_versions;
 mod subresources;
 mod validation;
 mod watch_lists;
@@ -122,6 +124,9 @@ scenarios! {
     "deadlines" => deadlines::of_requests,
     "audit" => audit::of_requests,
     "services" => services::of_allocation,
+    "service-addresses" => services::of_addresses,
+    "pod-security" => pod_security::of_namespaces,
+    "stored-versions" => stored_versions::of_definitions,
     "controllers-endpoints" => controllers::of_services,
     "controllers-written-endpoints" => controllers::of_written_endpoints,
     "controllers-roles" => controllers::of_roles,

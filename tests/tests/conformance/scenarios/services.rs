@@ -10,6 +10,19 @@ pub(crate) async fn of_allocation(run: &mut Run) {
     let given = |port: u16| json!([{"port": 80, "nodePort": port}]);
     for (name, spec) in [
         ("plain", json!({"ports": one})),
+        ("headless", json!({"clusterIP": "None", "ports": one})),
+        (
+            "headless-selected",
+            json!({"clusterIP": "None", "selector": {"a": "b"}, "ports": one}),
+        ),
+        (
+            "headless-single",
+            json!({"clusterIP": "None", "ipFamilyPolicy": "SingleStack", "ports": one}),
+        ),
+        (
+            "headless-port",
+            json!({"type": "NodePort", "clusterIP": "None", "ports": one}),
+        ),
         (
             "external",
             json!({"type": "ExternalName", "externalName": "example.com"}),
@@ -22,6 +35,47 @@ pub(crate) async fn of_allocation(run: &mut Run) {
         (
             "far-address",
             json!({"clusterIP": "192.0.2.7", "ports": one}),
+        ),
+        ("no-address", json!({"clusterIP": "x", "ports": one})),
+        (
+            "no-address-and-no-port",
+            json!({"clusterIP": "10.96.07.1", "ports": [{"port": 0}]}),
+        ),
+        (
+            "other-family",
+            json!({"clusterIP": "fd00::7", "ports": one}),
+        ),
+        (
+            "asked-family",
+            json!({"ipFamilies": ["IPv6"], "ports": one}),
+        ),
+        (
+            "two-families",
+            json!({"ipFamilyPolicy": "PreferDualStack", "ports": one}),
+        ),
+        (
+            "needs-two-families",
+            json!({"ipFamilyPolicy": "RequireDualStack", "ports": one}),
+        ),
+        (
+            "unknown-family",
+            json!({"ipFamilies": ["IPv5", "IPv5"], "ipFamilyPolicy": "Any", "ports": one}),
+        ),
+        (
+            "addresses-only",
+            json!({"clusterIPs": ["10.96.7.9"], "ports": one}),
+        ),
+        (
+            "other-addresses",
+            json!({"clusterIP": "10.96.7.8", "clusterIPs": ["10.96.7.9", "10.96.7.10"], "ports": one}),
+        ),
+        (
+            "three-addresses",
+            json!({"clusterIP": "10.96.7.8", "clusterIPs": ["10.96.7.8", "None", "10.96.7.9"], "ports": one}),
+        ),
+        (
+            "external-with-address",
+            json!({"type": "ExternalName", "externalName": "example.com", "clusterIP": "10.96.7.8", "ipFamilies": ["IPv4"]}),
         ),
         ("port", json!({"type": "NodePort", "ports": given(30_007)})),
         (
@@ -49,10 +103,180 @@ pub(crate) async fn of_allocation(run: &mut Run) {
             "local",
             json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": one}),
         ),
+        (
+            "health",
+            json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30_010, "ports": one}),
+        ),
+        (
+            "same-health",
+            json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30_010, "ports": one}),
+        ),
+        (
+            "far-health",
+            json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 80, "ports": one}),
+        ),
+        (
+            "unused-health",
+            json!({"type": "LoadBalancer", "healthCheckNodePort": 30_011, "ports": one}),
+        ),
+        (
+            "unused-policy",
+            json!({"externalTrafficPolicy": "Local", "ports": one}),
+        ),
+        (
+            "unused-class",
+            json!({"allocateLoadBalancerNodePorts": true, "loadBalancerClass": "example.com/a", "ports": one}),
+        ),
     ] {
         let service = json!({"metadata": {"name": name}, "spec": spec});
         step_of(run, name, Ask::post(&path, service)).await;
     }
+    of_changes(run, &path).await;
+}
+
+/// The objects of the addresses.
+pub(crate) async fn of_addresses(run: &mut Run) {
+    const ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
+    let range = Ask::get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
+    let answer = run.until(range, |answer| {
+        !answer.body["status"]["conditions"].is_null()
+    });
+    let range = answer.await.body;
+    let ready = &range["status"]["conditions"][0];
+    let seen = json!([
+        range["spec"],
+        ready["type"],
+        ready["status"],
+        ready["message"]
+    ]);
+    run.record("range", seen);
+    let path = run.path("v1/services");
+    let service = |name: &str, address: &str| json!({"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
+    let first = Ask::get(format!("{ADDRESSES}/10.96.7.17"));
+    let ask = Ask::post(&path, service("one", "10.96.7.17"));
+    step_of(run, "a Service", ask).await;
+    run.until(first.clone(), |answer| answer.code == 200).await;
+    run.step("a Service: its address", first.clone()).await;
+    let name = Ask::merge(
+        format!("{path}/one"),
+        json!({"spec": {"type": "ExternalName", "externalName": "example.com"}}),
+    );
+    step_of(run, "no address any more", name).await;
+    run.until(first.clone(), |answer| answer.code == 404).await;
+    let address =
+        json!({"spec": {"type": "ClusterIP", "externalName": null, "clusterIP": "10.96.7.17"}});
+    let ask = Ask::merge(format!("{path}/one"), address);
+    step_of(run, "an address again", ask).await;
+    run.until(first.clone(), |answer| answer.code == 200).await;
+    run.send_unrecorded(Ask::delete(format!("{path}/one")))
+        .await;
+    run.until(first, |answer| answer.code == 404).await;
+    let taken = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "10.96.7.18"},
+        "spec": {"parentRef": {"group": "example.com", "resource": "routers", "name": "a"}},
+    });
+    let made = run.send_unrecorded(Ask::post(ADDRESSES, taken)).await;
+    assert_eq!(made.code, 201, "{made:?}");
+    let ask = Ask::post(&path, service("two", "10.96.7.18"));
+    step_of(run, "an address of somebody else", ask).await;
+    run.send_unrecorded(Ask::delete(format!("{ADDRESSES}/10.96.7.18")))
+        .await;
+}
+
+async fn of_changes(run: &mut Run, path: &str) {
+    let given = |port: u16| json!([{"port": 80, "nodePort": port}]);
+    for (step, name, spec) in [
+        (
+            "change: to node ports",
+            "plain",
+            json!({"type": "NodePort"}),
+        ),
+        (
+            "change: to a port of another",
+            "plain",
+            json!({"ports": given(30_007)}),
+        ),
+        (
+            "change: another number",
+            "plain",
+            json!({"ports": [{"port": 81}]}),
+        ),
+        ("change: back", "plain", json!({"type": "ClusterIP"})),
+        (
+            "change: to a name",
+            "local",
+            json!({"type": "ExternalName", "externalName": "example.com"}),
+        ),
+        (
+            "change: from a name",
+            "local",
+            json!({"type": "ClusterIP", "externalName": null}),
+        ),
+        (
+            "change: of the address",
+            "address",
+            json!({"clusterIP": "10.96.7.8"}),
+        ),
+        (
+            "change: of all addresses",
+            "address",
+            json!({"clusterIP": "10.96.7.8", "clusterIPs": ["10.96.7.8"]}),
+        ),
+        (
+            "change: without the address",
+            "address",
+            json!({"clusterIP": null}),
+        ),
+        (
+            "change: without addresses",
+            "address",
+            json!({"clusterIP": null, "clusterIPs": null}),
+        ),
+        (
+            "change: to headless",
+            "address",
+            json!({"clusterIP": "None", "clusterIPs": ["None"]}),
+        ),
+        (
+            "change: of the family",
+            "address",
+            json!({"ipFamilies": ["IPv6"]}),
+        ),
+        (
+            "change: of the port of health checks",
+            "health",
+            json!({"healthCheckNodePort": 30_012}),
+        ),
+        (
+            "change: without health checks",
+            "health",
+            json!({"externalTrafficPolicy": "Cluster"}),
+        ),
+        (
+            "change: without a selector",
+            "headless-selected",
+            json!({"selector": null}),
+        ),
+        (
+            "change: with a selector",
+            "headless",
+            json!({"selector": {"a": "b"}}),
+        ),
+        (
+            "change: one family",
+            "headless-single",
+            json!({"ipFamilyPolicy": "PreferDualStack"}),
+        ),
+    ] {
+        let ask = Ask::merge(format!("{path}/{name}"), json!({"spec": spec}));
+        step_of(run, step, ask).await;
+    }
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "ports"},
+        "spec": {"type": "NodePort", "ports": [{"name": "c", "port": 80}, {"name": "new", "port": 81}]},
+    });
+    let ask = Ask::put(format!("{path}/ports"), service);
+    step_of(run, "replace", ask).await;
 }
 
 /// Sends a request, and records the specification of the Service in its answer, or why it was refused.
