@@ -346,10 +346,12 @@ async fn ready(running: Running) -> Result<Running, OperatorError> {
         };
         Some(format!("{}: {reason}", check.name))
     });
-    Err(OperatorError::NotReady {
+    let error = OperatorError::NotReady {
         waited: TIMEOUT,
         checks: failed.collect(),
-    })
+    };
+    running.stop().await;
+    Err(error)
 }
 
 /// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox. It sends requests as the

@@ -95,10 +95,13 @@ pub(super) fn allocate<'a>(
         }
     }
     if let Some(Ok(listed)) = core.store.list(&addresses(), None, None, None) {
-        // What the server keeps itself follows the Services a moment later.
-        let (label, value) = MANAGED_ADDRESS;
+        // Those of Services follow the Services a moment later.
+        let is_of_service = |parent: &Value| {
+            parent["resource"] == "services"
+                && parent["group"].as_str().unwrap_or_default().is_empty()
+        };
         let taken = listed.entries.iter();
-        let taken = taken.filter(|one| one.object["metadata"]["labels"][label] != value);
+        let taken = taken.filter(|one| !is_of_service(&one.object["spec"]["parentRef"]));
         used.extend(taken.map(|one| Allocated::Address(meta::name(&one.object).to_owned())));
     }
     let mut pool = Pool {

@@ -15,46 +15,64 @@ use crate::registry::GroupResource;
 /// Namespace and name of a Service.
 type Owner = (String, String);
 
-/// Follows the Services.
+/// Follows the Services and the IPAddresses: it creates those that are missing, and removes its own that stand for no Service.
 pub(crate) async fn follow(core: Arc<Core>) {
     let handle = Handle::new(&core, "kube-apiserver");
-    let mut feed = Feed::new(&handle, Some(vec![GroupResource::new("", "services")]));
-    let mut known = BTreeMap::<Owner, BTreeSet<String>>::new();
+    let services = GroupResource::new("", "services");
+    let kinds = vec![services.clone(), addresses()];
+    let mut feed = Feed::new(&handle, Some(kinds));
+    let mut has = BTreeMap::<Owner, BTreeSet<String>>::new();
+    let mut owners = BTreeMap::<String, Owner>::new();
+    // What each of the own IPAddresses stands for.
+    let mut kept = BTreeMap::<String, Value>::new();
     loop {
-        let mut wanted = BTreeMap::new();
+        let mut touched = BTreeSet::new();
         for event in feed.next().await {
-            let (object, is_gone) = match event {
-                FeedEvent::Put { object, .. } => (object.value(), false),
-                FeedEvent::Gone { object, .. } => (object.value(), true),
+            let (resource, object, is_gone) = match event {
+                FeedEvent::Put { resource, object } => (resource, object.value(), false),
+                FeedEvent::Gone { resource, object } => (resource, object.value(), true),
                 FeedEvent::Kinds => continue,
             };
-            let has = match is_gone {
-                true => BTreeSet::new(),
-                false => addresses_of(&object),
-            };
-            wanted.insert(owner(&object), has);
-        }
-        // An address may go from one Service to another.
-        for (owner, has) in &wanted {
-            for address in known.get(owner).into_iter().flatten() {
-                if !has.contains(address) {
-                    delete(&handle, owner, address);
+            if resource == services {
+                let owner = owner(&object);
+                for address in has.remove(&owner).into_iter().flatten() {
+                    if owners.get(&address) == Some(&owner) {
+                        owners.remove(&address);
+                    }
+                    touched.insert(address);
                 }
+                let addresses = match is_gone {
+                    true => BTreeSet::new(),
+                    false => addresses_of(&object),
+                };
+                for address in &addresses {
+                    owners.insert(address.clone(), owner.clone());
+                    touched.insert(address.clone());
+                }
+                has.insert(owner, addresses);
+            } else {
+                let name = meta::name(&object).to_owned();
+                let is_own = object["metadata"]["labels"][MANAGED.0] == MANAGED.1;
+                match is_own && !is_gone {
+                    true => kept.insert(name.clone(), object["spec"]["parentRef"].clone()),
+                    false => kept.remove(&name),
+                };
+                touched.insert(name);
             }
         }
-        for (owner, has) in wanted {
-            for address in &has {
-                if known
-                    .get(&owner)
-                    .is_none_or(|known| !known.contains(address))
-                {
-                    create(&handle, &owner, address);
-                }
+        has.retain(|_, addresses| !addresses.is_empty());
+        // Each change comes back as an event.
+        for address in touched {
+            let wanted = owners.get(&address).map(parent);
+            if kept.get(&address) == wanted.as_ref() {
+                continue;
             }
-            match has.is_empty() {
-                true => known.remove(&owner),
-                false => known.insert(owner, has),
-            };
+            if kept.contains_key(&address) {
+                delete(&handle, &address);
+            }
+            if let Some(parent) = wanted {
+                create(&handle, &parent, &address);
+            }
         }
     }
 }
@@ -77,7 +95,7 @@ fn parent((namespace, name): &Owner) -> Value {
     json!({"resource": "services", "namespace": namespace, "name": name})
 }
 
-fn create(handle: &Handle, owner: &Owner, address: &str) {
+fn create(handle: &Handle, parent: &Value, address: &str) {
     let family = if address.contains(':') {
         "IPv6"
     } else {
@@ -87,9 +105,9 @@ fn create(handle: &Handle, owner: &Owner, address: &str) {
     let object = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "IPAddress",
         "metadata": {"name": address, "labels": {"ipaddress.kubernetes.io/ip-family": family, label: value}},
-        "spec": {"parentRef": parent(owner)},
+        "spec": {"parentRef": parent},
     });
-    // That of the data folder stays.
+    // That of somebody else stays.
     if let Err(error) = handle.create(&addresses(), object)
         && error.reason != "AlreadyExists"
     {
@@ -97,11 +115,7 @@ fn create(handle: &Handle, owner: &Owner, address: &str) {
     }
 }
 
-fn delete(handle: &Handle, owner: &Owner, address: &str) {
-    let found = handle.get(&addresses(), None, address);
-    if found.is_none_or(|found| found["spec"]["parentRef"] != parent(owner)) {
-        return;
-    }
+fn delete(handle: &Handle, address: &str) {
     let deleted = handle.delete(&addresses(), None, address, &DeleteOptions::default());
     if let Err(error) = deleted {
         tracing::debug!(%address, %error, "cannot give back the address of a Service");
@@ -138,11 +152,20 @@ mod tests {
         let found = handle.get(&addresses(), None, "10.96.7.7").unwrap();
         let expected = parent(&("default".into(), "one".into()));
         assert_eq!(found["spec"]["parentRef"], expected);
+        // One that somebody deletes comes back, and one that a process left behind, which ended too early, goes.
+        let options = DeleteOptions::default();
+        handle
+            .delete(&addresses(), None, "10.96.7.7", &options)
+            .unwrap();
+        let mut stale = found.clone();
+        stale["metadata"] = json!({"name": "10.96.7.9", "labels": found["metadata"]["labels"]});
+        handle.create(&addresses(), stale).unwrap();
+        settled().await;
+        assert_eq!(names(), ["10.96.7.7", "10.96.7.8"]);
         let changed = handle.update(&services, Some("default"), "one", "", |service| {
             service["spec"] = json!({"type": "ExternalName", "externalName": "example.com"});
         });
         changed.unwrap();
-        let options = DeleteOptions::default();
         handle
             .delete(&services, Some("default"), "two", &options)
             .unwrap();

@@ -76,7 +76,7 @@ fn kind(definition: &Value, version: &Value, storage: bool) -> ServedKind {
 }
 
 /// The text of the definition, or that of `defaultDeprecationWarning` (k8s.io/apiextensions-apiserver), which names the newest version that
-/// is not deprecated.
+/// is not deprecated, if it is newer than this one.
 fn deprecation(definition: &Value, version: &Value) -> String {
     if let Some(text) = version.get("deprecationWarning").and_then(Value::as_str) {
         return text.to_owned();
@@ -88,8 +88,10 @@ fn deprecation(definition: &Value, version: &Value) -> String {
     let warning = format!("{group}/{} {kind} is deprecated", text(version, "/name"));
     let versions = items(definition, "/spec/versions").iter();
     let others = versions.filter(|one| flag(one, "/served") && !flag(one, "/deprecated"));
+    let own = version_order::priority(text(version, "/name"));
     let newest = others
         .map(|one| text(one, "/name"))
+        .filter(|name| version_order::priority(name) > own)
         .max_by_key(|name| version_order::priority(name));
     match newest {
         Some(newest) => format!("{warning}; use {group}/{newest} {kind}"),

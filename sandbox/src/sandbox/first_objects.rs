@@ -111,13 +111,19 @@ pub(super) fn create_service_range(core: &Arc<Core>) -> Result<(), ApiError> {
     const NAME: &str = "kubernetes";
     let ranges = GroupResource::new("networking.k8s.io", "servicecidrs");
     let handle = Handle::new(core, "kube-apiserver");
-    // That of the data folder stays.
-    if handle.get(&ranges, None, NAME).is_some() {
+    // That of the data folder stays. It may have no status, if the process ended before.
+    let present = handle.get(&ranges, None, NAME);
+    if present
+        .as_ref()
+        .is_some_and(|range| range["status"]["conditions"].is_array())
+    {
         return Ok(());
     }
-    let range = json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
-        "metadata": {"name": NAME}, "spec": {"cidrs": [crate::api::SERVICE_RANGE]}});
-    create(&handle, &ranges, range)?;
+    if present.is_none() {
+        let range = json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+            "metadata": {"name": NAME}, "spec": {"cidrs": [crate::api::SERVICE_RANGE]}});
+        create(&handle, &ranges, range)?;
+    }
     let handle = Handle::new(core, "kubernetes-service-cidr-controller");
     let now = core.clock.timestamp();
     let ready = json!({"type": "Ready", "status": "True", "reason": "",

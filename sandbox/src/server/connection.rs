@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use http::header::EXPECT;
 use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -36,8 +37,10 @@ pub(crate) async fn serve_connection(
     let mut server = auto::Builder::new(Tracked(core.clone()));
     server.http2().max_concurrent_streams(250);
     let service = service_fn(move |request: Request<Incoming>| {
-        let is_one_by_one = request.version() < Version::HTTP_2;
-        let reader = is_one_by_one.then(|| core.clone());
+        // A client that asks before it sends a body does not send it after a refusal.
+        let asks = request.headers().contains_key(EXPECT);
+        let sends = request.version() < Version::HTTP_2 && !asks;
+        let reader = sends.then(|| core.clone());
         let request = request.map(|body| Unread::new(body, reader));
         service::handle(core.clone(), trust.clone(), request)
     });

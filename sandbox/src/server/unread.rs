@@ -1,20 +1,24 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
+use tokio::time::timeout;
 
 use crate::core::Core;
 
 /// How much of a body is read that no handler has read, as in Go's server.
 const LIMIT: usize = 256 * 1024;
+/// How long it is waited for the rest of a body.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The body of an HTTP/1.1 request. What its handler leaves is read and dropped, so that the connection can carry the next request. A
 /// client may send the body after the answer, and hyper closes a connection whose body is not there yet.
 pub(super) struct Unread<B: Body<Data = Bytes> + Send + Unpin + 'static> {
-    /// `None` after the end, and if nothing has to be read.
+    /// `None` after the end.
     body: Option<B>,
     core: Option<Arc<Core>>,
 }
@@ -37,10 +41,14 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Body for Unread<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        match &mut self.body {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let frame = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(None) = frame {
+            self.body = None;
         }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -62,12 +70,16 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Unread<B> {
             return;
         }
         core.spawn(async move {
-            let mut read = 0;
-            while read <= LIMIT
-                && let Some(Ok(frame)) = body.frame().await
-            {
-                read += frame.data_ref().map_or(0, Bytes::len);
-            }
+            let rest = async {
+                let mut read = 0;
+                while read <= LIMIT
+                    && let Some(Ok(frame)) = body.frame().await
+                {
+                    read += frame.data_ref().map_or(0, Bytes::len);
+                }
+            };
+            // What has not come by then does not come, and hyper closes the connection.
+            let _ = timeout(PATIENCE, rest).await;
         });
     }
 }

@@ -225,7 +225,9 @@ async fn a_review_that_is_no_object_is_refused() {
 async fn a_late_body(length: usize) -> String {
     let sandbox = Sandbox::builder().build().unwrap();
     let mut pipe = sandbox.connect();
-    let head = format!("POST /apis/example.com/v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+    let head = format!(
+        "POST /apis/example.com/v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
+    );
     pipe.write_all(head.as_bytes()).await.unwrap();
     let mut answers = vec![0; 4096];
     let read = pipe.read(&mut answers).await.unwrap();

@@ -131,7 +131,12 @@ async fn write(
 /// Whether the server refuses this object, and perhaps not others. Without the permission it would refuse each.
 fn is_about_object(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::Api(status) if status.code == 403 => MissingRule::of(&status.message).is_none(),
+        ErrorKind::Api(status) if status.code == 403 => {
+            let missing = MissingRule::of(&status.message);
+            // A webhook may tell of a permission that it lacks itself.
+            status.message.starts_with("admission webhook")
+                || missing.is_none_or(|rule| rule.verb != "patch")
+        }
         ErrorKind::Api(status) => matches!(status.code, 400 | 406 | 413 | 422 | 500),
         _ => false,
     }

@@ -48,10 +48,10 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Writes the files. All are written beside the present ones first, and then moved. If that fails, the present ones come back.
+    /// Writes the files. All are written beside the present ones first, and then moved.
     ///
     /// # Errors
-    /// A text that names the file, the problem and what to do. Nothing has been changed then.
+    /// A text that names the file, the problem and what to do. Nothing has been changed then, unless moving a file failed.
     pub(in crate::operator) fn write(&self) -> Result<(), String> {
         let record = self.record()?;
         let mut contents = Files::new();
@@ -109,13 +109,15 @@ impl<'a> Folder<'a> {
         }
         // The record is moved last: if the process ends before, the next run finds what it would write.
         written.sort_by_key(|(_, place)| place.ends_with(RECORD));
-        let moved = exchange(&written, &outdated, |from, to| fs::rename(from, to));
-        if moved.is_err() {
-            for folder in created.iter().rev() {
-                let _ = fs::remove_dir(folder);
-            }
+        for place in outdated {
+            fs::remove_file(&place)
+                .map_err(|error| format!("{} cannot be removed: {error}", place.display()))?;
         }
-        moved
+        for (beside, place) in &written {
+            fs::rename(beside, place)
+                .map_err(|error| format!("{} cannot be written: {error}", place.display()))?;
+        }
+        Ok(())
     }
 
     /// Returns what `write` would change in the folder, as a text of differences. The text is empty if `write` would change nothing.
@@ -276,61 +278,6 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// The place at which a file waits until all others are exchanged.
-fn aside(place: &Path) -> PathBuf {
-    place.with_file_name(format!(
-        ".{}.old",
-        place.file_name().unwrap_or_default().display()
-    ))
-}
-
-/// Moves the new files to their places, and takes the outdated ones away. `rename` moves a file.
-///
-/// # Errors
-/// A text that names the file that could not be moved. All others are where they were then, and the new ones are gone.
-fn exchange(
-    written: &[(PathBuf, PathBuf)],
-    outdated: &[PathBuf],
-    rename: impl Fn(&Path, &Path) -> io::Result<()>,
-) -> Result<(), String> {
-    let mut moves: Vec<(&Path, PathBuf, &Path)> = Vec::new();
-    for (beside, place) in written {
-        if place.exists() {
-            moves.push((place, aside(place), place));
-        }
-        moves.push((beside, place.clone(), place));
-    }
-    let gone = outdated.iter().map(PathBuf::as_path);
-    moves.extend(gone.map(|place| (place, aside(place), place)));
-    for (number, (from, to, place)) in moves.iter().enumerate() {
-        let Err(error) = rename(from, to) else {
-            continue;
-        };
-        let mut left = Vec::new();
-        for (from, to, _) in moves[..number].iter().rev() {
-            if rename(to, from).is_err() {
-                left.push(from.display().to_string());
-            }
-        }
-        for (beside, _) in written {
-            let _ = fs::remove_file(beside);
-        }
-        let mut problem = format!("{} cannot be written: {error}", place.display());
-        if !left.is_empty() {
-            problem += &format!(
-                ", and the former files could not be brought back: restore {} from version control",
-                left.join(", ")
-            );
-        }
-        return Err(problem);
-    }
-    // A file that is left aside harms nobody.
-    for place in written.iter().map(|(_, place)| place).chain(outdated) {
-        let _ = fs::remove_file(aside(place));
-    }
-    Ok(())
-}
-
 /// Whether a path of the record stays in the folder. The file may come from elsewhere, and its files are removed.
 fn is_below(name: &str) -> bool {
     let mut parts = Path::new(name).components();
@@ -452,64 +399,6 @@ mod tests {
         let error = folder(&path, &[("base/a", GENERATED), (&too_long, "")]).unwrap_err();
         assert!(error.contains("cannot be written"), "{error}");
         assert!(path.join("base/a").exists());
-    }
-
-    /// All files below a folder with their contents.
-    fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
-        let mut all = BTreeMap::new();
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => all.extend(contents(&path)),
-                false => drop(all.insert(path.clone(), fs::read_to_string(&path).unwrap())),
-            }
-        }
-        all
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_moved_leaves_all_files_as_they_were() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path();
-        folder(path, &[("a", "a\n"), ("b/c", "c\n"), ("d", "d\n")]).unwrap();
-        let before = contents(path);
-        let names = ["a", "b/c", "new"];
-        let new = |name: &str| path.join(format!("{name}.new"));
-        // Each move fails once; then none does.
-        for failing in 0..=6 {
-            for name in names {
-                fs::write(new(name), "changed\n").unwrap();
-            }
-            let written: Vec<_> = names
-                .iter()
-                .map(|name| (new(name), path.join(name)))
-                .collect();
-            let left = std::cell::Cell::new(failing);
-            let result = exchange(&written, &[path.join("d")], |from, to| {
-                let is_back = left.get() == usize::MAX;
-                if left.get() == 0 {
-                    left.set(usize::MAX);
-                    return Err(io::ErrorKind::StorageFull.into());
-                }
-                if !is_back {
-                    left.set(left.get() - 1);
-                }
-                fs::rename(from, to)
-            });
-            if failing < 6 {
-                let problem = result.unwrap_err();
-                assert!(problem.contains("cannot be written"), "{problem}");
-                assert_eq!(contents(path), before, "move {failing}");
-            } else {
-                result.unwrap();
-            }
-        }
-        let mut expected = before;
-        expected.remove(&path.join("d"));
-        for name in names {
-            expected.insert(path.join(name), "changed\n".into());
-        }
-        assert_eq!(contents(path), expected);
     }
 
     #[test]
