@@ -143,8 +143,10 @@ pub(crate) async fn of_addresses(run: &mut Run) {
     });
     let range = answer.await.body;
     let ready = &range["status"]["conditions"][0];
+    // The range itself is a setting of a cluster.
+    let families = range["spec"]["cidrs"].as_array().map(Vec::len);
     let seen = json!([
-        range["spec"],
+        families,
         ready["type"],
         ready["status"],
         ready["message"]

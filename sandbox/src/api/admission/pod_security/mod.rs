@@ -153,7 +153,9 @@ fn judge(
     if let Some(details) = found(policy.enforce).filter(|_| is_pod) {
         let why = format!("violates PodSecurity \"{}\": {details}", policy.enforce);
         let resource = attempt.target.resource();
-        return Err(ApiError::forbidden(&resource, attempt.name, &why));
+        // Also a name that the server has made.
+        let name = meta::name(object);
+        return Err(ApiError::forbidden(&resource, name, &why));
     }
     if let Some(details) = found(policy.warn) {
         warnings.push(format!(
