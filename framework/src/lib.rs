@@ -259,7 +259,6 @@ pub mod __private {
     pub use crate::crd::{
         Declaration, Defined, Keeps, UNKNOWN_SCALE, check_form, check_scale, check_status, first,
     };
-    pub use crate::operator::test_definition;
     pub use crate::resource::wire::{
         Absent, deserialize_kind, deserialize_kind_with, serialize_kind, serialize_kind_with,
     };

@@ -64,7 +64,6 @@
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
 //! | `definition_check.rs`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
-//! | `definition_test.rs` | the test that the derive writes for each kind |
 //! | `compatible.rs` | `crd --compatible-with` |
 //! | `definitions/` | the commands `crd install` and `crd migrate` |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
@@ -93,7 +92,6 @@ mod compatible;
 mod debug;
 mod declared_access;
 mod definition_check;
-mod definition_test;
 mod definitions;
 #[cfg(feature = "dev")]
 mod dev;
@@ -133,8 +131,6 @@ mod work_tasks;
 
 pub use debug::{DebugReport, InformerReport, UndecodableReport};
 pub use declared_access::Declared;
-#[doc(hidden)]
-pub use definition_test::test_definition;
 pub use error::OperatorError;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;

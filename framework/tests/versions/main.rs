@@ -88,7 +88,6 @@ fn the_definition_has_all_versions_and_stores_one() {
 
 #[test]
 fn versions_with_the_same_fields_need_no_conversion() {
-    // In a function, because the derive writes a test for each kind of a module.
     #[derive(pilothouse::Resource, Clone, Debug)]
     #[resource(
         group = "same.example.com",

@@ -1,6 +1,6 @@
 use darling::{FromDeriveInput, Result};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{DeriveInput, Expr, Lit, Meta, spanned::Spanned};
 
 use super::{
@@ -26,7 +26,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         parts.extend([
             custom_resource(&kind),
             checks(&kind),
-            test(&kind),
             versions::checks(&kind),
         ]);
     }
@@ -259,21 +258,6 @@ fn checks(kind: &Kind) -> TokenStream {
         #status
         #(#forms)*
         const _: () = #private::check_scale(#spec, #of_status);
-    }
-}
-
-/// A test of the user's crate: it checks what only an API server checks, such as the CEL rules and their cost. There is none for a kind
-/// that is declared in a function.
-fn test(kind: &Kind) -> TokenStream {
-    let Kind { ident, krate, .. } = kind;
-    let name = format_ident!("the_definition_of_{}_is_accepted", ident);
-    quote! {
-        #[cfg(test)]
-        #[allow(non_snake_case, unnameable_test_items)]
-        #[::core::prelude::v1::test]
-        fn #name() {
-            #krate::__private::test_definition::<#ident>();
-        }
     }
 }
 

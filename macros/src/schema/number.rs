@@ -36,7 +36,8 @@ impl Number {
         let Ok(mut literal) = literal.parse::<Literal>() else {
             return self.expr.to_token_stream();
         };
-        literal.set_span(self.span());
+        // As code of the macro, so that lints do not compare it with what the user wrote.
+        literal.set_span(Span::mixed_site().located_at(self.span()));
         match number < 0 {
             true => quote!(-#literal),
             false => literal.into_token_stream(),

@@ -228,10 +228,10 @@ pub(crate) fn prepare_create(kind: &ServedKind, object: &mut Value) {
             fields.insert("status".into(), Value::Object(Default::default()));
         }
     }
-    if is(kind, "", &["Namespace"]) {
-        if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
-            status.insert("phase".into(), "Active".into());
-        }
+    if is(kind, "", &["Namespace"])
+        && let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut)
+    {
+        status.insert("phase".into(), "Active".into());
     }
 }
 

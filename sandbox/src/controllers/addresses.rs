@@ -157,7 +157,7 @@ mod tests {
         handle
             .delete(&addresses(), None, "10.96.7.7", &options)
             .unwrap();
-        let mut stale = found.clone();
+        let mut stale = Value::clone(&found);
         stale["metadata"] = json!({"name": "10.96.7.9", "labels": found["metadata"]["labels"]});
         handle.create(&addresses(), stale).unwrap();
         settled().await;

@@ -112,27 +112,6 @@ fn branch(schema: &Value, random: &mut Rng) -> (Value, Vec<String>) {
     (chosen.clone(), others.collect())
 }
 
-/// Removes what the type, which wrote `typed`, does not write. That is no loss of a conversion: an optional field of another variant of an
-/// enum, because the schema has the fields of all variants in one object; or an empty list that serde skips.
-pub(super) fn leave_what_is_written(object: &mut Value, typed: &Value) {
-    match (object, typed) {
-        (Value::Object(fields), Value::Object(typed)) => {
-            fields.retain(|name, value| value.is_null() || typed.contains_key(name));
-            for (name, value) in fields {
-                if let Some(typed) = typed.get(name) {
-                    leave_what_is_written(value, typed);
-                }
-            }
-        }
-        (Value::Array(items), Value::Array(typed)) if items.len() == typed.len() => {
-            for (item, typed) in items.iter_mut().zip(typed) {
-                leave_what_is_written(item, typed);
-            }
-        }
-        _ => {}
-    }
-}
-
 fn list(schema: &Value, random: &mut Rng) -> Option<Value> {
     let least = size(schema, "minItems", 0);
     let most = size(schema, "maxItems", least + 3).min(least + 3);

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `round_trips.rs` | [`round_trips`], [`RoundTrips`] and [`BrokenRoundTrip`] |
 //! | `generate.rs` | objects that fit a schema |
+//! | `written.rs` | what of an object its type writes again |
 //! | `pattern.rs` | texts that fit a pattern |
 
 mod generate;
 mod pattern;
 mod round_trips;
+mod written;
 
 pub use round_trips::{BrokenRoundTrip, RoundTrips, round_trips};

@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, fmt, marker::PhantomData};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::generate;
+use super::{generate, written::leave_what_is_written};
 use crate::{
     crd::{CustomResource, to_json},
     resource::{ApiResource, CrdError, Resource, Versions, versions},
@@ -160,7 +160,7 @@ impl Made {
             let mut written = object.clone();
             let fields = written.as_object_mut().into_iter().flatten();
             for (name, value) in fields.filter(|(name, _)| *name != "metadata") {
-                generate::leave_what_is_written(value, &typed[name]);
+                leave_what_is_written(value, &typed[name]);
             }
             // A value that reads as another one, if it is left out, is not the same object.
             if versions.as_typed(&written).as_ref() == Some(&typed) {

@@ -145,12 +145,7 @@ pub(crate) async fn of_addresses(run: &mut Run) {
     let ready = &range["status"]["conditions"][0];
     // The range itself is a setting of a cluster.
     let families = range["spec"]["cidrs"].as_array().map(Vec::len);
-    let seen = json!([
-        families,
-        ready["type"],
-        ready["status"],
-        ready["message"]
-    ]);
+    let seen = json!([families, ready["type"], ready["status"], ready["message"]]);
     run.record("range", seen);
     let path = run.path("v1/services");
     let service = |name: &str, address: &str| json!({"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});

@@ -1,0 +1,22 @@
+use serde_json::Value;
+
+/// Removes what the type, which wrote `typed`, does not write. That is no loss of a conversion: an optional field of another variant of an
+/// enum, because the schema has the fields of all variants in one object; or an empty list that serde skips.
+pub(super) fn leave_what_is_written(object: &mut Value, typed: &Value) {
+    match (object, typed) {
+        (Value::Object(fields), Value::Object(typed)) => {
+            fields.retain(|name, value| value.is_null() || typed.contains_key(name));
+            for (name, value) in fields {
+                if let Some(typed) = typed.get(name) {
+                    leave_what_is_written(value, typed);
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(typed)) if items.len() == typed.len() => {
+            for (item, typed) in items.iter_mut().zip(typed) {
+                leave_what_is_written(item, typed);
+            }
+        }
+        _ => {}
+    }
+}
