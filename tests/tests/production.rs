@@ -91,7 +91,7 @@ fn a_pod_monitor_reads_the_pods_without_the_service() {
     assert_eq!(
         monitor["spec"],
         serde_json::json!({
-            "selector": {"matchLabels": {"app.kubernetes.io/instance": "pages", "app.kubernetes.io/name": "pages"}},
+            "selector": {"matchLabels": {"app.kubernetes.io/component": "operator", "app.kubernetes.io/name": "pages"}},
             "podMetricsEndpoints": [{
                 "port": "metrics", "scheme": "https",
                 "tlsConfig": {
