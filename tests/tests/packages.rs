@@ -136,32 +136,6 @@ fn a_full_disk_leaves_the_folder_as_it_was() {
     }
 }
 
-/// Root may write everywhere, so only a run by somebody else tells something.
-#[test]
-fn a_read_only_folder_stays_as_it_was_with_an_error_that_says_what_to_do() {
-    use std::os::unix::fs::PermissionsExt;
-    let (temporary, folder) = written("kustomize", "");
-    let part = folder.join("overlays/monitoring");
-    let before = contents(temporary.path());
-    fs::set_permissions(&part, fs::Permissions::from_mode(0o555)).unwrap();
-    let is_root = fs::write(part.join("probe"), "").is_ok();
-    if is_root {
-        fs::remove_file(part.join("probe")).unwrap();
-        eprintln!("skipped: this user may write to a read-only folder");
-        return;
-    }
-    let line = format!(
-        "{IMAGE} --replicas 2 --output kustomize {}",
-        folder.display()
-    );
-    let output = pages(&line, &[]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("let this user write to "), "{error}");
-    fs::set_permissions(&part, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(contents(temporary.path()), before);
-}
-
 #[test]
 fn a_folder_offers_the_monitor_that_was_asked_for() {
     let Some(kubectl) = tool("PILOTHOUSE_KUBECTL") else {
