@@ -47,6 +47,9 @@ pub(super) fn complete(object: &mut Value, old: Option<&Value>) -> Result<(), Ve
     };
     if let Some(old) = old_spec {
         reduced(spec, old)?;
+        if keeps_preferred(spec, old) {
+            return Ok(());
+        }
     }
     inferred(spec)?;
     match without_selector {
@@ -55,6 +58,13 @@ pub(super) fn complete(object: &mut Value, old: Option<&Value>) -> Result<(), Ve
         false => own_family(spec)?,
     }
     Ok(())
+}
+
+/// Whether the Service prefers two families, as before, and has those that it had. A server then decides nothing again.
+fn keeps_preferred(spec: &Spec, old: &Spec) -> bool {
+    let prefers = |spec| text(spec, "ipFamilyPolicy") == "PreferDualStack";
+    let keeps = |field: &str| spec.get(field) == old.get(field);
+    prefers(spec) && prefers(old) && ["type", "clusterIPs", "ipFamilies"].into_iter().all(keeps)
 }
 
 /// A Service has fewer addresses or families than before only if its policy says so.

@@ -73,7 +73,7 @@ pub(super) fn args() -> [Arg; 8] {
             .action(ArgAction::SetTrue)
             .conflicts_with("service-monitor")
             .help_heading(MANIFESTS)
-            .help("Also print a PodMonitor instead: Prometheus then reads the pods without the Service, and without a token"),
+            .help("Also print a PodMonitor: Prometheus reads the pods without the Service, and sends no token"),
         prometheus_rule()
             .help("Also print a PrometheusRule with the alerts for the Prometheus operator"),
         Arg::new("args")

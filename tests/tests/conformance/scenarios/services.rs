@@ -264,6 +264,11 @@ async fn of_changes(run: &mut Run, path: &str) {
             "headless-single",
             json!({"ipFamilyPolicy": "PreferDualStack"}),
         ),
+        (
+            "change: a selector beside both families",
+            "headless-single",
+            json!({"selector": {"a": "b"}}),
+        ),
     ] {
         let ask = Ask::merge(format!("{path}/{name}"), json!({"spec": spec}));
         step_of(run, step, ask).await;

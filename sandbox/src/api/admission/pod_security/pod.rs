@@ -89,7 +89,7 @@ pub(super) fn named(containers: &[&str]) -> String {
     format!("{word} {}", quoted(containers))
 }
 
-/// Who sets something: the Pod, containers, or both. `None` if nobody does.
+/// Which parts of a Pod set a field: the Pod itself, some of its containers, or both. `None` if no part does.
 pub(super) fn setters(by_pod: bool, containers: &[&str]) -> Option<String> {
     let pod = by_pod.then(|| "pod".to_owned());
     let containers = (!containers.is_empty()).then(|| named(containers));

@@ -87,7 +87,7 @@ impl Policy {
         let enforce = read(labels, "enforce", Level::Restricted, &mut wrong);
         let audit = read(labels, "audit", Level::Privileged, &mut wrong);
         let mut warn = read(labels, "warn", Level::Privileged, &mut wrong);
-        // Who enforces a standard warns about the workloads that violate it, unless another one is named.
+        // A namespace that enforces a standard also warns about workloads that violate it. The label `warn` can name another standard.
         let enforced = label(labels, "enforce").and_then(Level::parse);
         if label(labels, "warn").is_none() && enforced.is_some_and(|level| level > warn.level) {
             warn.level = enforce.level;
