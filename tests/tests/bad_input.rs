@@ -16,6 +16,7 @@ use pilothouse::{
     client::{Api, Client, Config, PostParams},
     crd::{CustomResource, CustomResourceDefinition, install},
     election::ElectionSettings,
+    k8s::api::core::v1::ConfigMap,
     operator::{Operator, Running},
     prelude::*,
     resource::{ApiResource, DynamicObject},
@@ -90,7 +91,11 @@ async fn cluster() -> Cluster {
 }
 
 /// Starts an operator with a token. Its connections are refused while `refused` is set.
-async fn started(cluster: &Cluster, probe: Probe, refused: &Arc<AtomicBool>) -> Running {
+async fn started(
+    cluster: &Cluster,
+    reconciler: impl Reconciler<Resource: Resource>,
+    refused: &Arc<AtomicBool>,
+) -> Running {
     let (sandbox, refused) = (cluster.sandbox().clone(), refused.clone());
     let connector = move || match refused.load(Ordering::SeqCst) {
         true => Err(io::ErrorKind::ConnectionRefused.into()),
@@ -98,7 +103,7 @@ async fn started(cluster: &Cluster, probe: Probe, refused: &Arc<AtomicBool>) -> 
     };
     let config = Config::new("http://sandbox".parse().unwrap()).with_token("t0ken");
     let client = Client::builder(config).connector(Arc::new(connector));
-    let operator = Operator::new("widgets").controller(probe);
+    let operator = Operator::new("widgets").controller(reconciler);
     operator.start(client.build().unwrap()).await.unwrap()
 }
 
@@ -283,18 +288,20 @@ async fn a_mismatching_definition_is_reported_and_not_changed() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_undecodable_object_is_logged_once_with_its_path_and_others_are_reconciled() {
-    let (log, _guard) = Log::start();
+/// Returns a server with the definition of another program, where sizes may be strings.
+async fn with_strings() -> Cluster {
     let cluster = empty();
-    // The definition of another program, where sizes are strings.
     let other = definition(|spec| {
         let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["spec"]["properties"]["size"] =
             json!({"x-kubernetes-int-or-string": true});
     });
     install(cluster.client(), &[other], "other").await.unwrap();
-    let (running, seen) = running(&cluster, Probe::idle()).await;
+    cluster
+}
+
+/// Creates a widget that does not decode.
+async fn create_bad(cluster: &Cluster, metadata: Value) -> DynamicObject {
     let widgets = Api::<DynamicObject>::of(
         cluster.client(),
         ApiResource::of::<Widget>(),
@@ -302,10 +309,87 @@ async fn an_undecodable_object_is_logged_once_with_its_path_and_others_are_recon
     );
     let bad: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "test.pilothouse.dev/v1", "kind": "Widget",
-        "metadata": {"name": "bad"}, "spec": {"size": "hunter2"},
+        "metadata": metadata, "spec": {"size": "hunter2"},
     }))
     .unwrap();
-    let bad = widgets.create(&PostParams::default(), &bad).await.unwrap();
+    widgets.create(&PostParams::default(), &bad).await.unwrap()
+}
+
+/// Reads the widget `child` when it reconciles the ConfigMap `owner`.
+#[derive(Clone)]
+struct ReadsChild {
+    owns: bool,
+    /// Whether each call could read the widget.
+    calls: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Reconciler for ReadsChild {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        match self.owns {
+            true => controller.owns::<Widget>(),
+            false => controller.watches::<Widget>(|_| Vec::new()),
+        }
+    }
+
+    async fn reconcile(&self, map: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result {
+        if map.name() == "owner" {
+            let child = cx.get::<Widget>("child");
+            self.calls.lock().push(child.is_ok());
+            child?;
+        }
+        Ok(Action::wait())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_gets_an_undecodable_child_waits_for_it_and_is_no_failure() {
+    for owns in [true, false] {
+        let (log, _guard) = Log::start();
+        let cluster = with_strings().await;
+        let owner = cluster.create(&ConfigMap::named("owner")).await.unwrap();
+        let owners = json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid(),
+            "controller": true,
+        }]);
+        create_bad(
+            &cluster,
+            json!({"name": "child", "ownerReferences": owners}),
+        )
+        .await;
+        let calls = Arc::default();
+        let reconciler = ReadsChild { owns, calls };
+        let calls = reconciler.calls.clone();
+        let running = started(&cluster, reconciler, &Arc::default()).await;
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        assert_eq!(*calls.lock(), [false]);
+        let lines = log.lines();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(
+            lines[0].contains("cannot be decoded: spec.size"),
+            "{lines:?}"
+        );
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(*calls.lock(), [false, false], "no event may lead to it");
+        cluster
+            .patch::<Widget>("child", json!({"spec": {"size": 7}}))
+            .await
+            .unwrap();
+        // The owner of a child is told at once.
+        tokio::time::sleep(Duration::from_secs(if owns { 1 } else { 30 })).await;
+        assert_eq!(calls.lock()[2..], [true]);
+        assert_eq!(log.lines().len(), 1);
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undecodable_object_is_logged_once_with_its_path_and_others_are_reconciled() {
+    let (log, _guard) = Log::start();
+    let cluster = with_strings().await;
+    let (running, seen) = running(&cluster, Probe::idle()).await;
+    let bad = create_bad(&cluster, json!({"name": "bad"})).await;
     cluster.create(&widget("good", 1)).await.unwrap();
     seen.until_calls("good", 1).await;
     seen.until_quiet().await;

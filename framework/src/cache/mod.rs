@@ -31,7 +31,9 @@
 //! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
 //!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
-//! * **In which form**: decoded, in an `Arc`, or as a [`Packing`](InformersBuilder::packing) stores them.
+//! * **In which form**: as the API server sent them, without the managed fields. An object is decoded when it is read, and
+//!   [some](InformersBuilder::decoded_share) stay decoded. Views, objects that a transform has changed, and those of another
+//!   source are stored decoded, in an `Arc`. A [`Packing`](InformersBuilder::packing) stores objects in a form of its own.
 //!
 //! # How to read a cache
 //! * A [`Lister`] reads the present state: by name, namespace, owner, label [selector](Lister::select), or
@@ -57,7 +59,7 @@
 //!   server's resource versions went backwards, for example after a restore from a backup, the next list replaces all
 //!   objects.
 //! * An object that does not decode, or whose transform fails, affects no other object. It keeps its place, reading
-//!   it returns an error, and [`SharedInformer::undecodable`] lists it with the reason.
+//!   it returns an error, and from then on [`SharedInformer::undecodable`] lists it with the reason.
 //! * A panic of a listener is counted and ends only that call. A slow listener is logged by name.
 //! * A kind that is forbidden or not served affects no other kind. [`InformerStatus::last_error`] says what to do:
 //!   which RBAC rule is missing for which user in which namespace, or what to install.
@@ -172,4 +174,5 @@ pub(crate) use scope::Field;
 pub use scope::{InformerScope, NamespaceSet, Namespaces};
 pub use status::{InformerFailure, InformerMode, InformerStatus, NamespaceStatus};
 pub(crate) use status::{ReportLimit, error_hint, joined};
+pub(crate) use store::UndecodableRead;
 pub use store::{Lister, Listing, Snapshot, Store, ValueListing};

@@ -121,7 +121,9 @@ pub use config::{
 };
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
-pub(crate) use decode::{DecodeThread, Decoder, decode_plain};
+#[cfg(test)]
+pub(crate) use decode::objects_of_list;
+pub(crate) use decode::{DecodeThread, Decoder, ObjectBytes, Types, decode_plain};
 pub use discovery::{
     Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
 };

@@ -38,7 +38,7 @@ use self::{
     delta_queue::DeltaQueue,
     real_fifo::{Batch, RealFifo},
 };
-use crate::{check, client::ObjectList};
+use crate::{cache::Entry, check, client::ObjectList};
 
 type Queue = Arc<DeltaQueue<u16>>;
 
@@ -47,19 +47,19 @@ fn queue() -> Queue {
 }
 
 fn set(number: u16) -> Delta<u16> {
-    Delta::Set(number.into())
+    Delta::Set(Entry::from(number))
 }
 
-fn page(size: usize) -> ObjectList<std::sync::Arc<u16>> {
+fn page(size: usize) -> ObjectList<Entry<u16>> {
     ObjectList {
-        items: vec![0.into(); size],
+        items: vec![Entry::from(0); size],
         undecodable: Vec::new(),
     }
 }
 
 fn numbers(batch: &Batch<u16>) -> impl Iterator<Item = u16> {
     batch.deltas.iter().filter_map(|delta| match delta {
-        Delta::Set(number) => Some(**number),
+        Delta::Set(number) => number.stored_object().map(|number| **number),
         _ => None,
     })
 }

@@ -1,14 +1,17 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use super::{NO_LABELS, Packed};
-use crate::resource::{Object, ObjectKey, OwnerReference, Selector, Undecodable};
+use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
 
 /// A version of an object in a cache, or the place of a version that does not decode ([R8](crate#guarantees)): what a
 /// [`Store`](crate::cache::Store) holds for one key, and what an [`Event`](crate::cache::Event) is about.
 ///
-/// It is a handle, and cheap to clone. It does not promise that the object lies there decoded: [`object`](Self::object)
-/// returns the object. The other methods read single fields. For these only a [packed](crate::cache::Packing) object is
-/// decoded, and then only if the packing does not have the field at hand.
+/// It is a handle, and cheap to clone. It does not promise that the object is decoded: [`object`](Self::object) returns the
+/// object, and decodes it if needed. The other methods read single fields of the metadata. For these only an object in the
+/// form of a [`Packing`](crate::cache::Packing) is decoded, and then only if the packing does not have the field at hand.
+///
+/// An object of the API server is stored as the server sent it. Whether it decodes is known when somebody has read it for the
+/// first time.
 pub struct Entry<K>(EntryContent<K>);
 
 enum EntryContent<K> {
@@ -33,7 +36,36 @@ impl<K> Clone for Entry<K> {
     }
 }
 
+impl<K> From<Arc<K>> for Entry<K> {
+    fn from(object: Arc<K>) -> Self {
+        Self(EntryContent::Decoded(object))
+    }
+}
+
+impl<K> From<K> for Entry<K> {
+    fn from(object: K) -> Self {
+        Arc::new(object).into()
+    }
+}
+
+impl<K> Entry<K> {
+    /// The last version that decoded, if it is stored decoded.
+    pub(crate) fn stored_object(&self) -> Option<&Arc<K>> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Some(object),
+            EntryContent::Packed(_) => None,
+            EntryContent::Undecodable { last, .. } => last.as_ref(),
+        }
+    }
+
+    /// Whether this is the place of an object that was known not to decode when it was stored.
+    pub(in crate::cache) fn is_place(&self) -> bool {
+        matches!(self.0, EntryContent::Undecodable { .. })
+    }
+}
+
 impl<K: Object> Entry<K> {
+    #[cfg(test)]
     pub(in crate::cache) fn decoded(object: Arc<K>) -> Self {
         Self(EntryContent::Decoded(object))
     }
@@ -58,15 +90,31 @@ impl<K: Object> Entry<K> {
         }
     }
 
-    /// What could be read of the present version, if it did not decode when it arrived.
+    /// Returns the object, and does not copy the handle of a decoded one.
+    ///
+    /// # Errors
+    /// As for [`object`](Self::object).
+    pub(in crate::cache) fn into_object(self) -> Result<Arc<K>, Arc<Undecodable>> {
+        match self.0 {
+            EntryContent::Decoded(object) => Ok(object),
+            EntryContent::Packed(packed) => packed.object(),
+            EntryContent::Undecodable { object, .. } => Err(object),
+        }
+    }
+
+    /// What could be read of the present version, if it is known that it does not decode. This decodes nothing: for a
+    /// version that nobody has read yet it returns `None`.
     pub fn undecodable(&self) -> Option<&Arc<Undecodable>> {
         match &self.0 {
-            EntryContent::Decoded(_) | EntryContent::Packed(_) => None,
+            EntryContent::Decoded(_) => None,
+            EntryContent::Packed(packed) => packed.undecodable(),
             EntryContent::Undecodable { object, .. } => Some(object),
         }
     }
 
-    /// The last version that decoded: the present one if it decodes.
+    /// The last version that decoded: the present one if it decodes. An earlier version is returned only if the cache knew,
+    /// when it stored the present one or soon after, that this does not decode; an [`Event`](crate::cache::Event) has the
+    /// version before.
     pub fn last_object(&self) -> Option<Arc<K>> {
         match &self.0 {
             EntryContent::Decoded(object) => Some(object.clone()),
@@ -75,12 +123,19 @@ impl<K: Object> Entry<K> {
         }
     }
 
-    /// The last version that decoded, if it lies in memory decoded.
-    pub(crate) fn stored_object(&self) -> Option<&K> {
+    /// The decoded form of a packed object, if it is in memory anyway.
+    pub(crate) fn decoded_object(&self) -> Option<Arc<K>> {
         match &self.0 {
-            EntryContent::Decoded(object) => Some(object),
-            EntryContent::Packed(_) => None,
-            EntryContent::Undecodable { last, .. } => last.as_deref(),
+            EntryContent::Packed(packed) => packed.decoded(),
+            EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
+        }
+    }
+
+    /// The metadata of a packed object, if they can be read without decoding it.
+    pub(crate) fn packed_metadata(&self) -> Option<ObjectMeta> {
+        match &self.0 {
+            EntryContent::Packed(packed) => packed.metadata(),
+            EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
         }
     }
 
@@ -91,12 +146,18 @@ impl<K: Object> Entry<K> {
     ) -> T {
         match &self.0 {
             EntryContent::Decoded(object) => function(&IncomingObject::Object(object)),
-            EntryContent::Packed(packed) => match packed.object() {
-                Ok(object) => function(&IncomingObject::Object(&object)),
-                Err(object) => function(&IncomingObject::Undecodable {
-                    object: &object,
-                    last: None,
+            EntryContent::Packed(packed) => match packed.owner_references() {
+                Some(owners) => function(&IncomingObject::Unread {
+                    packed: &**packed,
+                    owners: &owners,
                 }),
+                None => match packed.object() {
+                    Ok(object) => function(&IncomingObject::Object(&object)),
+                    Err(object) => function(&IncomingObject::Undecodable {
+                        object: &object,
+                        last: None,
+                    }),
+                },
             },
             EntryContent::Undecodable { object, last } => function(&IncomingObject::Undecodable {
                 object,
@@ -117,9 +178,12 @@ impl<K: Object> Entry<K> {
     pub fn key(&self) -> ObjectKey {
         match &self.0 {
             EntryContent::Decoded(object) => object.key(),
-            EntryContent::Packed(packed) => match packed.object() {
-                Ok(object) => object.key(),
-                Err(object) => object.key.clone(),
+            EntryContent::Packed(packed) => match packed.key() {
+                Some(key) => key,
+                None => match packed.object() {
+                    Ok(object) => object.key(),
+                    Err(object) => object.key.clone(),
+                },
             },
             EntryContent::Undecodable { object, .. } => object.key.clone(),
         }
@@ -146,6 +210,7 @@ impl<K: Object> Entry<K> {
     /// The labels of the present version. Those of an object that does not decode are read leniently.
     pub fn labels(&self) -> Cow<'_, BTreeMap<String, String>> {
         self.field(
+            |packed| packed.labels(),
             |object| object.labels().unwrap_or(&NO_LABELS),
             |undecodable| &undecodable.labels,
         )
@@ -154,6 +219,7 @@ impl<K: Object> Entry<K> {
     /// The owner references of the present version. Those of an object that does not decode are read leniently.
     pub fn owner_references(&self) -> Cow<'_, [OwnerReference]> {
         self.field(
+            |packed| packed.owner_references(),
             |object| {
                 let references = object.metadata().owner_references.as_deref();
                 references.unwrap_or_default()
@@ -166,9 +232,12 @@ impl<K: Object> Entry<K> {
     pub fn is_deleting(&self) -> bool {
         match &self.0 {
             EntryContent::Decoded(object) => object.is_deleting(),
-            EntryContent::Packed(packed) => match packed.object() {
-                Ok(object) => object.is_deleting(),
-                Err(object) => object.is_deleting,
+            EntryContent::Packed(packed) => match packed.is_deleting() {
+                Some(is_deleting) => is_deleting,
+                None => match packed.object() {
+                    Ok(object) => object.is_deleting(),
+                    Err(object) => object.is_deleting,
+                },
             },
             EntryContent::Undecodable { object, .. } => object.is_deleting,
         }
@@ -177,14 +246,18 @@ impl<K: Object> Entry<K> {
     /// A field of the present version. It is borrowed, unless the object has to be decoded for it.
     fn field<T: ToOwned + ?Sized>(
         &self,
+        of_packed: impl FnOnce(&dyn Packed<K>) -> Option<T::Owned>,
         of_object: impl FnOnce(&K) -> &T,
         of_undecodable: impl FnOnce(&Undecodable) -> &T,
     ) -> Cow<'_, T> {
         match &self.0 {
             EntryContent::Decoded(object) => Cow::Borrowed(of_object(object)),
-            EntryContent::Packed(packed) => Cow::Owned(match packed.object() {
-                Ok(object) => of_object(&object).to_owned(),
-                Err(object) => of_undecodable(&object).to_owned(),
+            EntryContent::Packed(packed) => Cow::Owned(match of_packed(&**packed) {
+                Some(field) => field,
+                None => match packed.object() {
+                    Ok(object) => of_object(&object).to_owned(),
+                    Err(object) => of_undecodable(&object).to_owned(),
+                },
             }),
             EntryContent::Undecodable { object, .. } => Cow::Borrowed(of_undecodable(object)),
         }
@@ -226,10 +299,14 @@ impl<K: Object> fmt::Debug for Entry<K> {
     }
 }
 
-/// A version of an object on its way into a store. This is the only moment at which the object is certain to be
-/// decoded.
+/// A version of an object on its way into a store.
 pub(in crate::cache) enum IncomingObject<'a, K> {
     Object(&'a K),
+    /// The object is not decoded, unless an index needs it.
+    Unread {
+        packed: &'a dyn Packed<K>,
+        owners: &'a [OwnerReference],
+    },
     Undecodable {
         object: &'a Undecodable,
         last: Option<&'a K>,
@@ -241,6 +318,7 @@ impl<K: Object> IncomingObject<'_, K> {
     pub(in crate::cache) fn owner_uids(&self) -> impl Iterator<Item = &str> + Clone {
         let owners = match self {
             Self::Object(object) => object.metadata().owner_references.as_deref(),
+            Self::Unread { owners, .. } => Some(*owners),
             Self::Undecodable { object, .. } => Some(&*object.owner_references),
         };
         let owners = owners.unwrap_or_default().iter();

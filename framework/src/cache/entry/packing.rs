@@ -1,9 +1,9 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::NO_LABELS;
-use crate::resource::{Object, Selector, Undecodable};
+use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
 
-/// How a [`Store`](crate::cache::Store) stores objects, if not decoded.
+/// How a [`Store`](crate::cache::Store) stores objects, in place of its own form.
 ///
 /// Nothing else about the cache changes: keys, indexes and versions come from the decoded object on its way in, and
 /// readers get an `Arc<K>` in both cases. A packed object is decoded for each read, which trades time for memory.
@@ -19,7 +19,10 @@ impl<K, P: Packing<K> + ?Sized> Packing<K> for Arc<P> {
     }
 }
 
-/// A stored object, in the form that a [`Packing`] gave it.
+/// A stored object that is not decoded: in the form that a [`Packing`] gave it, or as the API server sent it.
+///
+/// The methods that return `None` by default read a part of the object without decoding it. If one returns `None`, the cache
+/// decodes the object.
 pub trait Packed<K: Object>: Send + Sync {
     /// `metadata.uid`, without decoding the object.
     fn uid(&self) -> Option<&str>;
@@ -32,6 +35,41 @@ pub trait Packed<K: Object>: Send + Sync {
     /// # Errors
     /// Returns what could be read of the object, with the reason, if the packed form does not decode any more.
     fn object(&self) -> Result<Arc<K>, Arc<Undecodable>>;
+
+    /// Namespace and name.
+    fn key(&self) -> Option<ObjectKey> {
+        None
+    }
+
+    /// `metadata`
+    fn metadata(&self) -> Option<ObjectMeta> {
+        None
+    }
+
+    /// `metadata.labels`
+    fn labels(&self) -> Option<BTreeMap<String, String>> {
+        None
+    }
+
+    /// `metadata.ownerReferences`
+    fn owner_references(&self) -> Option<Vec<OwnerReference>> {
+        None
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    fn is_deleting(&self) -> Option<bool> {
+        None
+    }
+
+    /// What could be read of the object, if [`object`](Self::object) was called and failed. The default is `None`.
+    fn undecodable(&self) -> Option<&Arc<Undecodable>> {
+        None
+    }
+
+    /// The decoded object, if it is in memory anyway. The default is `None`.
+    fn decoded(&self) -> Option<Arc<K>> {
+        None
+    }
 
     /// Bytes that the stored object takes, for the metrics. The default is `None`: the object then counts with its
     /// size as JSON.

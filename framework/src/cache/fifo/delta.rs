@@ -1,5 +1,4 @@
-use std::sync::Arc;
-
+use super::Entry;
 use crate::resource::{Object, Undecodable};
 
 /// One step from the server's state to the cache's, in the order in which the server took it.
@@ -7,11 +6,11 @@ use crate::resource::{Object, Undecodable};
 /// The store decides whether an object is new or changed, not the server's event.
 pub enum Delta<K> {
     /// The object was added or modified.
-    Set(Arc<K>),
-    /// An object that does not decode was added or modified.
+    Set(Entry<K>),
+    /// An object that is known not to decode was added or modified.
     SetUndecodable(Box<Undecodable>),
     /// The object was deleted; this is its final state.
-    Deleted(Arc<K>),
+    Deleted(Entry<K>),
     /// An object was deleted, and its final state does not decode.
     DeletedUndecodable(Box<Undecodable>),
     /// The server's resource versions went backwards: its state was restored, for example from a backup. Until the

@@ -1,11 +1,10 @@
 use std::{
     future::poll_fn,
-    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
 use super::{
-    Batch, Delta, RealFifo,
+    Batch, Delta, Entry, RealFifo,
     sync::{Mutex, MutexGuard},
 };
 use crate::{client::ObjectList, resource::Object};
@@ -56,7 +55,7 @@ impl<K> DeltaQueue<K> {
 
     /// Appends a page of a list; waits while the queue is full. If the future is dropped before it completes, nothing
     /// is appended.
-    pub async fn push_page(&self, page: ObjectList<Arc<K>>) {
+    pub async fn push_page(&self, page: ObjectList<Entry<K>>) {
         self.put(|fifo| fifo.push_page(page)).await;
     }
 

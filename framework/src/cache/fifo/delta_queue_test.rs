@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{Delta, DeltaQueue, RealFifo};
+use super::{Delta, DeltaQueue, Entry, RealFifo};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 async fn full() -> DeltaQueue<u32> {
     let queue = DeltaQueue::new();
     for number in 0..RealFifo::<u32>::BOUND as u32 {
-        queue.push(Delta::Set(number.into())).await;
+        queue.push(Delta::Set(Entry::from(number))).await;
     }
     queue
 }
@@ -19,10 +19,10 @@ async fn full() -> DeltaQueue<u32> {
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_makes_the_producer_wait_until_it_is_drained() {
     let queue = full().await;
-    let blocked = timeout(SECOND, queue.push(Delta::Set(0.into()))).await;
+    let blocked = timeout(SECOND, queue.push(Delta::Set(Entry::from(0)))).await;
     assert!(blocked.is_err());
     let (pushed, batch) = tokio::join!(
-        timeout(SECOND, queue.push(Delta::Set(0.into()))),
+        timeout(SECOND, queue.push(Delta::Set(Entry::from(0)))),
         queue.pop()
     );
     assert!(pushed.is_ok());
@@ -35,7 +35,7 @@ async fn all_producers_that_wait_for_room_are_woken() {
     let mut producers = JoinSet::new();
     for number in 0..3 {
         let queue = queue.clone();
-        producers.spawn(async move { queue.push(Delta::Set(number.into())).await });
+        producers.spawn(async move { queue.push(Delta::Set(Entry::from(number))).await });
     }
     tokio::task::yield_now().await;
     queue.pop().await;
@@ -46,7 +46,7 @@ async fn all_producers_that_wait_for_room_are_woken() {
 async fn a_cancelled_pop_takes_nothing() {
     let queue = DeltaQueue::<u32>::new();
     assert!(timeout(SECOND, queue.pop()).await.is_err());
-    queue.push(Delta::Set(1.into())).await;
+    queue.push(Delta::Set(Entry::from(1))).await;
     assert_eq!(queue.pop().await.deltas.len(), 1);
 }
 
@@ -55,7 +55,7 @@ async fn the_end_of_the_first_list_is_told_when_it_has_been_worked_on() {
     let queue = DeltaQueue::<u32>::new();
     assert!(queue.is_empty());
     queue.push(Delta::ListStarted).await;
-    queue.push(Delta::Set(1.into())).await;
+    queue.push(Delta::Set(Entry::from(1))).await;
     assert_eq!((queue.len(), queue.is_empty()), (2, false));
     assert_eq!(queue.pop().await.deltas.len(), 2);
     assert!(!queue.finish());

@@ -23,7 +23,7 @@ mod delta_queue_test;
 #[cfg(test)]
 mod real_fifo_test;
 
-use super::sync;
+use super::{entry::Entry, sync};
 
 pub use delta::Delta;
 pub use delta_fifo::{DeltaFifo, DeltaKind, Deltas, KnownObjects, ObjectDelta};

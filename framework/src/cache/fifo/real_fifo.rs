@@ -1,6 +1,6 @@
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
-use super::{Delta, DeltaFifo, DeltaKind, ObjectDelta};
+use super::{Delta, DeltaFifo, DeltaKind, Entry, ObjectDelta};
 use crate::{
     client::ObjectList,
     resource::{Object, ObjectKey},
@@ -28,7 +28,7 @@ pub struct RealFifo<K> {
 
 enum QueueItem<K> {
     One(Delta<K>),
-    Page(std::vec::IntoIter<Arc<K>>),
+    Page(std::vec::IntoIter<Entry<K>>),
     Gathered(GatheredDeltas<K>),
 }
 
@@ -146,7 +146,7 @@ impl<K> RealFifo<K> {
     }
 
     /// Appends a page of a list, as one [`Delta::Set`] for each object.
-    pub fn push_page(&mut self, page: ObjectList<Arc<K>>) {
+    pub fn push_page(&mut self, page: ObjectList<Entry<K>>) {
         for undecodable in page.undecodable {
             self.push(Delta::SetUndecodable(Box::new(undecodable)));
         }

@@ -1,15 +1,13 @@
 //! What the FIFO guarantees.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
-use super::{Delta, RealFifo};
+use super::{Delta, Entry, RealFifo};
 use crate::client::ObjectList;
 
-fn page(items: Vec<u32>) -> ObjectList<Arc<u32>> {
+fn page(items: Vec<u32>) -> ObjectList<Entry<u32>> {
     ObjectList {
-        items: items.into_iter().map(Arc::new).collect(),
+        items: items.into_iter().map(Entry::from).collect(),
         ..ObjectList::default()
     }
 }
@@ -32,7 +30,7 @@ fn the_queue_has_synced_only_when_the_first_list_was_processed() {
     fifo.push(Delta::ListStarted);
     fifo.push_page(page(vec![1, 2]));
     fifo.push(ended());
-    fifo.push(Delta::Set(Arc::new(3)));
+    fifo.push(Delta::Set(Entry::from(3)));
     assert!(!fifo.has_synced());
     let first = fifo.pop().unwrap();
     assert_eq!((first.deltas.len(), first.initial), (4, true));
@@ -45,7 +43,7 @@ fn the_queue_has_synced_only_when_the_first_list_was_processed() {
 #[test]
 fn a_batch_belongs_to_a_list_completely_or_not_at_all() {
     let mut fifo = RealFifo::new();
-    let set = |number| Delta::Set(Arc::new(number));
+    let set = |number: u32| Delta::Set(Entry::from(number));
     let list = [Delta::ListStarted, set(1), ended()];
     let relist = [Delta::ListStarted, set(3), set(4), ended()];
     let deltas = list.into_iter().chain([set(2)]).chain(relist);
@@ -74,7 +72,7 @@ fn all_batches_of_a_long_list_belong_to_the_list() {
     assert!(fifo.pop().unwrap().listed && fifo.pop().unwrap().listed);
     fifo.push(ended());
     assert!(fifo.pop().unwrap().listed);
-    fifo.push(Delta::Set(Arc::new(1)));
+    fifo.push(Delta::Set(Entry::from(1)));
     assert!(!fifo.pop().unwrap().listed);
 }
 
@@ -108,7 +106,7 @@ fn the_queue_is_full_at_its_bound_and_not_below() {
     fifo.push_page(page(vec![0; RealFifo::<u32>::BOUND - 1]));
     assert_eq!(fifo.len(), RealFifo::<u32>::BOUND - 1);
     assert!(!fifo.is_full() && !fifo.is_empty());
-    fifo.push(Delta::Set(Arc::new(1)));
+    fifo.push(Delta::Set(Entry::from(1)));
     assert!(fifo.is_full());
     fifo.pop();
     assert!(!fifo.is_full());
@@ -118,9 +116,9 @@ fn the_queue_is_full_at_its_bound_and_not_below() {
 fn the_memory_of_a_burst_is_given_back_and_that_of_daily_use_is_kept() {
     let bound = RealFifo::<u32>::BOUND;
     for (count, is_kept) in [(bound, true), (3 * bound, false)] {
-        let mut fifo = RealFifo::new();
+        let mut fifo = RealFifo::<u32>::new();
         for _ in 0..count {
-            fifo.push(Delta::Set(Arc::new(1)));
+            fifo.push(Delta::Set(Entry::from(1)));
         }
         let mut taken = 0;
         while let Some(batch) = fifo.pop() {
@@ -142,7 +140,7 @@ proptest! {
             fifo.finish();
             prop_assert!(!batch.deltas.is_empty() && batch.deltas.len() <= RealFifo::<u32>::BATCH);
             received.extend(batch.deltas.iter().filter_map(|delta| match delta {
-                Delta::Set(number) => Some(**number),
+                Delta::Set(number) => number.stored_object().map(|number| **number),
                 _ => None,
             }));
             Ok(true)
@@ -151,7 +149,7 @@ proptest! {
             match step {
                 0 => {
                     sent.push(next);
-                    fifo.push(Delta::Set(Arc::new(next)));
+                    fifo.push(Delta::Set(Entry::from(next)));
                     next += 1;
                 }
                 1 => {
@@ -177,7 +175,7 @@ mod by_key {
 
     use k8s_openapi::api::core::v1::ConfigMap;
 
-    use super::super::{Batch, Delta, RealFifo};
+    use super::super::{Batch, Delta, Entry, RealFifo};
     use crate::cache::{
         Store,
         fake::{object, undecodable},
@@ -205,7 +203,7 @@ mod by_key {
     }
 
     fn shown(batch: &Batch<ConfigMap>) -> Vec<String> {
-        let name = |object: &ConfigMap| object.metadata.name.clone().unwrap_or_default();
+        let name = |object: &Entry<ConfigMap>| object.key().name().to_owned();
         let line = |delta: &Delta<ConfigMap>| {
             let version = delta.resource_version().unwrap_or_default();
             match delta {

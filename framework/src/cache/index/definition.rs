@@ -1,21 +1,21 @@
-use std::panic::Location;
+use std::{collections::BTreeMap, panic::Location};
 
 use crate::{
     cache::entry::IncomingObject,
     health::{CaughtPanic, catch_panic},
-    resource::{Object, ObjectKey, Undecodable},
+    resource::{Object, ObjectKey},
 };
 
 /// Returns the values of an object, or why it has none.
 pub(in crate::cache) type Function<K, V> = dyn Fn(&K) -> Result<Vec<V>, String> + Send + Sync;
-/// Returns the values of an object that does not decode.
-pub(super) type UndecodableFunction<V> = dyn Fn(&Undecodable) -> Vec<V> + Send + Sync;
+/// Returns the values of an object with these labels.
+pub(super) type LabelsFunction<V> = dyn Fn(&BTreeMap<String, String>) -> Vec<V> + Send + Sync;
 
 /// The functions of an index that was added.
 pub(in crate::cache) struct Definition<K, V> {
     pub(super) function: Box<Function<K, V>>,
-    /// For objects that do not decode, if the leniently read fields tell their values.
-    pub(super) for_undecodable: Option<Box<UndecodableFunction<V>>>,
+    /// Takes the place of `function` for objects that are not decoded, or do not decode, if the labels tell their values.
+    pub(super) by_labels: Option<Box<LabelsFunction<V>>>,
     pub(super) location: &'static Location<'static>,
     /// Counts a failure; the argument tells whether it was a panic.
     pub(super) failed: Box<dyn Fn(bool) + Send + Sync>,
@@ -64,10 +64,25 @@ impl<K: Object, V> Definition<K, V> {
     }
 
     fn evaluate(&self, version: &IncomingObject<'_, K>) -> Result<IndexValues<V>, Failure> {
-        let object = match (version, &self.for_undecodable) {
-            (IncomingObject::Object(object), _) => object,
-            (IncomingObject::Undecodable { object, .. }, Some(for_undecodable)) => {
-                return Ok(IndexValues::Known(for_undecodable(object)));
+        let unpacked;
+        let object = match (version, &self.by_labels) {
+            (IncomingObject::Object(object), _) => *object,
+            (IncomingObject::Undecodable { object, .. }, Some(by_labels)) => {
+                return Ok(IndexValues::Known(by_labels(&object.labels)));
+            }
+            (IncomingObject::Unread { packed, .. }, by_labels) => {
+                let by_labels = by_labels.as_ref();
+                let labels = by_labels.and_then(|by_labels| Some((by_labels, packed.labels()?)));
+                if let Some((by_labels, labels)) = labels {
+                    return Ok(IndexValues::Known(by_labels(&labels)));
+                }
+                match packed.object() {
+                    Ok(object) => {
+                        unpacked = object;
+                        &*unpacked
+                    }
+                    Err(_) => return Ok(IndexValues::Unknown),
+                }
             }
             (
                 IncomingObject::Undecodable {

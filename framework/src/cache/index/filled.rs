@@ -23,6 +23,8 @@ pub(in crate::cache) trait AnyIndex<K>: Any + Send + Sync {
     fn remove(&mut self, key: &ObjectKey);
     /// Whether there is still a handle to query it with.
     fn is_wanted(&self) -> bool;
+    /// Whether it needs the decoded object of each version.
+    fn reads_objects(&self) -> bool;
     /// The number of values, of keys with values, and of keys whose values are unknown.
     #[cfg(test)]
     fn sizes(&self) -> (usize, usize, usize);
@@ -105,6 +107,11 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for Fi
 
     fn is_wanted(&self) -> bool {
         self.definition.strong_count() > 0
+    }
+
+    fn reads_objects(&self) -> bool {
+        let definition = self.definition.upgrade();
+        definition.is_some_and(|definition| definition.by_labels.is_none())
     }
 
     #[cfg(test)]

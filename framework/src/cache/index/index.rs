@@ -1,7 +1,7 @@
-use std::{fmt::Display, hash::Hash, panic::Location, sync::Arc};
+use std::{collections::BTreeMap, fmt::Display, hash::Hash, panic::Location, sync::Arc};
 
-use super::{Definition, definition::UndecodableFunction};
-use crate::resource::{Object, Undecodable};
+use super::{Definition, definition::LabelsFunction};
+use crate::resource::Object;
 
 /// Declares an index: a function from an object to the values that the object is found by.
 /// [`SharedInformer::add_index`](crate::cache::SharedInformer::add_index) returns a handle for it. A query needs that
@@ -64,12 +64,12 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
     #[track_caller]
     fn new(
         function: impl Fn(&K) -> Result<Vec<V>, String> + Send + Sync + 'static,
-        for_undecodable: Option<Box<UndecodableFunction<V>>>,
+        by_labels: Option<Box<LabelsFunction<V>>>,
     ) -> Self {
         Self {
             definition: Definition {
                 function: Box::new(function),
-                for_undecodable,
+                by_labels,
                 location: Location::caller(),
                 failed: Box::new(|_| ()),
             },
@@ -96,10 +96,10 @@ impl<K: Object> Index<K, Arc<str>> {
     #[track_caller]
     pub fn label(key: impl Into<String>) -> Self {
         let key = key.into();
-        let for_undecodable = {
+        let by_labels = {
             let key = key.clone();
-            move |object: &Undecodable| {
-                let value = object.labels.get(&key);
+            move |labels: &BTreeMap<String, String>| {
+                let value = labels.get(&key);
                 value
                     .map(|value| value.as_str().into())
                     .into_iter()
@@ -108,7 +108,7 @@ impl<K: Object> Index<K, Arc<str>> {
         };
         Self::new(
             move |object| Ok(object.label(&key).map(Into::into).into_iter().collect()),
-            Some(Box::new(for_undecodable)),
+            Some(Box::new(by_labels)),
         )
     }
 }

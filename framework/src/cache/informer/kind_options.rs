@@ -7,7 +7,7 @@ use std::{
 
 use super::{object_sizes::MeasureFn, transform::TransformFn};
 use crate::{
-    cache::{InformerScope, Packing, status::FailureHandler},
+    cache::{InformerScope, Packing, entry::EncodedCache, status::FailureHandler},
     client::Decoder,
     events::Recorder,
     resource::{ApiResource, Object},
@@ -17,6 +17,8 @@ use crate::{
 pub(in crate::cache) struct KindOptions<K> {
     pub(in crate::cache) transform: Option<Arc<TransformFn<K>>>,
     pub(in crate::cache) packing: Option<Arc<dyn Packing<K>>>,
+    /// What the encoded objects of the cache share, if it stores objects as the API server sent them.
+    pub(in crate::cache) encoded: Option<Arc<EncodedCache<K>>>,
     /// The default for listeners that set no period of their own.
     pub(in crate::cache) resync: Option<Duration>,
     /// Records an Event about each object that does not decode.
@@ -35,13 +37,15 @@ pub(in crate::cache) struct KindOptions<K> {
 
 /// The options of all kinds that have some.
 #[derive(Default)]
-pub(in crate::cache) struct AllKindOptions(
-    HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
-);
+pub(in crate::cache) struct AllKindOptions {
+    by_kind: HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
+    /// Which share of the bytes of a cache may stay decoded, if the program has set one.
+    pub(in crate::cache) decoded_share: Option<f64>,
+}
 
 impl AllKindOptions {
     pub(in crate::cache) fn of<K: Object>(&self, resource: &ApiResource) -> KindOptions<K> {
-        let options = self.0.get(&(TypeId::of::<K>(), resource.clone()));
+        let options = self.by_kind.get(&(TypeId::of::<K>(), resource.clone()));
         let options = options.and_then(|options| options.downcast_ref::<KindOptions<K>>());
         options.cloned().unwrap_or_default()
     }
@@ -53,7 +57,7 @@ impl AllKindOptions {
     ) {
         let mut options = self.of(&resource);
         change(&mut options);
-        self.0
+        self.by_kind
             .insert((TypeId::of::<K>(), resource), Box::new(options));
     }
 }
@@ -63,6 +67,7 @@ impl<K> Clone for KindOptions<K> {
         Self {
             transform: self.transform.clone(),
             packing: self.packing.clone(),
+            encoded: self.encoded.clone(),
             resync: self.resync,
             events: self.events.clone(),
             measure: self.measure,
@@ -79,6 +84,7 @@ impl<K> Default for KindOptions<K> {
         Self {
             transform: None,
             packing: None,
+            encoded: None,
             resync: None,
             events: None,
             measure: None,

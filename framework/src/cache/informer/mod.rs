@@ -20,8 +20,8 @@ mod shared_informer;
 mod task;
 mod transform;
 
-pub(super) use kind_options::AllKindOptions;
-pub(super) use object_sizes::{MeasureFn, json_size};
+pub(super) use kind_options::{AllKindOptions, KindOptions};
+pub(super) use object_sizes::json_size;
 #[cfg(test)]
 pub(super) use processor::Processor;
 pub use shared_informer::SharedInformer;

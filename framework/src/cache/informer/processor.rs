@@ -142,9 +142,11 @@ impl<K: Object> Processor<K> {
                 partition.unseen.remove(&key);
                 partition.follow(object.resource_version());
                 let entry = self.store.remove(&key);
-                events.push(match self.transformed(object) {
+                let object = object.into_object().map_err(unshared);
+                let object = object.and_then(|object| self.transformed(object));
+                events.push(match object {
                     Ok(object) => Event::Deleted {
-                        object: Entry::decoded(object),
+                        object: object.into(),
                         final_state_known: true,
                     },
                     Err(object) => gone(entry, *object),
@@ -162,7 +164,7 @@ impl<K: Object> Processor<K> {
     fn set(
         &mut self,
         partition: &mut PartitionState,
-        new: Arc<K>,
+        new: Entry<K>,
         initial: bool,
         events: &mut Vec<Event<K>>,
     ) {
@@ -170,17 +172,59 @@ impl<K: Object> Processor<K> {
         partition.unseen.remove(&key);
         partition.follow(new.resource_version());
         let present = self.store.get(&key);
-        if !partition.restored && present.is_some_and(|entry| same_version(entry, &*new)) {
+        if !partition.restored && present.is_some_and(|entry| same_version(entry, &new)) {
             // The readers' `Arc` stays, and the new copy is dropped.
             return;
         }
-        let new = match self.transformed(new) {
+        let new = match self.prepared(new) {
             Ok(new) => new,
             Err(object) => return self.set_undecodable(partition, *object, initial, events),
         };
-        let old = self.store.insert(key, new.clone());
-        // The event has the decoded object, even if the store keeps it packed.
-        events.push(Event::of_change(old, Entry::decoded(new), initial));
+        let old = self.store.insert_entry(key, new.clone());
+        // If the object came decoded, the event has it so, even if the store packs it.
+        events.push(Event::of_change(old, new, initial));
+    }
+
+    /// The object as it is to be stored. It is decoded only if a transform or an index needs that.
+    fn prepared(&self, new: Entry<K>) -> Result<Entry<K>, Box<Undecodable>> {
+        if self.transform.is_some() {
+            let object = new.into_object().map_err(unshared)?;
+            return self.transformed(object).map(Entry::from);
+        }
+        if new.stored_object().is_none() && self.store.working().indexes_objects() {
+            new.object().map_err(unshared)?;
+        }
+        Ok(new)
+    }
+
+    /// Marks the places of objects that turned out not to decode after they were stored. The last version that decoded is
+    /// known for those that the last `events` brought. Returns the objects that are marked now; readers see the marks after
+    /// the call.
+    pub(in crate::cache) fn mark_undecodable(
+        &mut self,
+        failed: Vec<Arc<Undecodable>>,
+        events: &[Event<K>],
+    ) -> Vec<Arc<Undecodable>> {
+        let mut marked = Vec::new();
+        for object in failed {
+            let entry = self.store.get(&object.key);
+            let is_present = entry
+                .filter(|entry| !entry.is_place())
+                .and_then(Entry::undecodable)
+                .is_some_and(|present| Arc::ptr_eq(present, &object));
+            if is_present {
+                let last = events.iter().rev().find_map(|event| match event {
+                    Event::Updated { old, new } if new.key() == object.key => old.last_object(),
+                    _ => None,
+                });
+                self.store.insert_undecodable(object.clone(), last);
+                marked.push(object);
+            }
+        }
+        if !marked.is_empty() {
+            self.store.publish();
+        }
+        marked
     }
 
     fn transformed(&self, object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {
@@ -272,11 +316,16 @@ fn oldest<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     })
 }
 
-fn same_version<K: Object>(entry: &Entry<K>, object: &K) -> bool {
-    entry.undecodable().is_none()
+fn same_version<K: Object>(entry: &Entry<K>, object: &Entry<K>) -> bool {
+    // An object that did not decode may do so when it comes decoded, and not when the same bytes come again.
+    (!entry.is_place() || object.stored_object().is_none())
         && object.resource_version().is_some()
         && entry.resource_version() == object.resource_version()
         && entry.uid() == object.uid()
+}
+
+fn unshared(object: Arc<Undecodable>) -> Box<Undecodable> {
+    Box::new(Arc::unwrap_or_clone(object))
 }
 
 fn is_known(old: &Undecodable, new: &Undecodable) -> bool {

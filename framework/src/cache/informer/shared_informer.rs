@@ -26,6 +26,7 @@ use crate::{
         CacheObserver, Event, EventOrigin, EventStream, Index, IndexHandle, InformerFailure,
         InformerScope, InformerStatus, ListBudget, ListenerOptions, Lister, ListerWatcher,
         Namespaces, Readiness, Store, Subscription,
+        entry::EncodedCache,
         listener::{HandlerWithOrigin, Listeners, ObserverHandler, event_stream},
         readiness::ReadyState,
         status::{FailureHandler, FailureHandlers, Progress},
@@ -69,6 +70,8 @@ pub(super) struct InformerInner<K> {
     /// The default for listeners that set no period of their own.
     pub(super) resync: Option<Duration>,
     pub(super) decoder: Decoder,
+    /// What the encoded objects share, if the cache stores objects as the API server sent them.
+    pub(super) encoded: Option<Arc<EncodedCache<K>>>,
     pub(super) ready: watch::Sender<ReadyState>,
     /// Counts the requests for a new list.
     pub(super) relist: watch::Sender<u64>,
@@ -164,7 +167,10 @@ impl<K: Object> SharedInformer<K> {
         let shared = InformerInner {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,
-            lister: store.lister().selective(scope.has_selector()),
+            lister: store
+                .lister()
+                .selective(scope.has_selector())
+                .counting(options.encoded.as_ref().map(|one| one.failures.clone())),
             scope,
             progress: Arc::new(progress),
             namespaces: ProgressByNamespace::default(),
@@ -175,6 +181,7 @@ impl<K: Object> SharedInformer<K> {
             delta_fifo: options.delta_fifo,
             resync: options.resync,
             decoder: options.decoder,
+            encoded: options.encoded,
             ready: watch::Sender::new(ReadyState::Pending),
             relist: watch::Sender::new(0),
             reads_api_server: AtomicBool::new(false),
@@ -395,8 +402,9 @@ impl<K: Object> SharedInformer<K> {
         self.shared.stopped.cancelled().await;
     }
 
-    /// The objects that do not decode, with the reasons; the last version that decoded is in the
-    /// [snapshot](Lister::snapshot). Each version that does not decode is logged and counted once.
+    /// The objects that are known not to decode, with the reasons. An object is decoded when somebody reads it for the first
+    /// time, so an object that nobody has read is not among them. Each version that does not decode is logged and counted
+    /// once.
     pub fn undecodable(&self) -> Vec<Arc<Undecodable>> {
         let snapshot = self.shared.lister.snapshot();
         if snapshot.undecodable() == 0 {

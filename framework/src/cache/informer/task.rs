@@ -73,6 +73,13 @@ impl<K: Object> InformerInner<K> {
                     self.listeners.resync(&mut listeners, processor.store().working());
                     continue;
                 }
+                () = self.encoded_objects_have_work() => {
+                    self.mark_undecodable(&mut processor, &[]);
+                    if let Some(encoded) = &self.encoded {
+                        encoded.forms.step();
+                    }
+                    continue;
+                }
                 batch = partitions.next() => batch,
             };
             let taken = Instant::now();
@@ -83,6 +90,7 @@ impl<K: Object> InformerInner<K> {
             let is_small = batch.deltas.len() < SMALL_BATCH;
             let events = processor.process(partition, batch);
             self.deliver(&mut processor, &mut listeners, &events, origin);
+            self.mark_undecodable(&mut processor, &events);
             // The replaced versions are dropped with the events.
             match is_small {
                 true => drop(events),
@@ -159,6 +167,29 @@ impl<K: Object> InformerInner<K> {
         self.listeners.deliver(listeners, events, origin);
         for listener in listeners {
             listener.batch_delivered(snapshot, info);
+        }
+    }
+
+    /// Waits until an object of the store turns out not to decode, or until decoded forms may sleep.
+    async fn encoded_objects_have_work(&self) {
+        match &self.encoded {
+            Some(encoded) => encoded.has_work().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Marks and reports the objects that turned out not to decode.
+    fn mark_undecodable(&self, processor: &mut Processor<K>, events: &[Event<K>]) {
+        let Some(encoded) = &self.encoded else {
+            return;
+        };
+        let failed = encoded.take_failed();
+        if !failed.is_empty() {
+            let count = failed.len();
+            let marked = processor.mark_undecodable(failed, events);
+            encoded.note_marked(count);
+            self.progress
+                .found_undecodable(&marked, processor.store().working());
         }
     }
 

@@ -19,7 +19,9 @@ use super::{InformerGuard, InformersBuilder};
 use crate::{
     cache::{
         InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer,
-        informer::{AllKindOptions, MeasureFn, json_size},
+        entry::EncodedCache,
+        informer::{AllKindOptions, KindOptions, json_size},
+        reflector::EncodedSource,
         status::FailureHandler,
     },
     client::{Api, Client, DecodeThread},
@@ -203,9 +205,7 @@ impl Informers {
     where
         K: Object + Serialize + DeserializeOwned,
     {
-        let (client, kind) = (self.inner.client.clone(), resource.clone());
-        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
-        self.get_or_create(resource, scope, Some(json_size::<K>), source, true)
+        self.of_api_server(resource, scope, true)
     }
 
     /// Like [`of`](Self::of), but only for as long as the guard exists: the informer ends when its last guard is
@@ -214,10 +214,34 @@ impl Informers {
     where
         K: Object + Serialize + DeserializeOwned,
     {
-        let (client, kind) = (self.inner.client.clone(), resource.clone());
-        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
-        let informer = self.get_or_create(resource, scope, Some(json_size::<K>), source, false);
+        let informer = self.of_api_server(resource, scope, false);
         InformerGuard::new(self.clone(), informer)
+    }
+
+    fn of_api_server<K>(
+        &self,
+        resource: ApiResource,
+        scope: InformerScope,
+        is_permanent: bool,
+    ) -> SharedInformer<K>
+    where
+        K: Object + Serialize + DeserializeOwned,
+    {
+        let mut options = self.inner.options.of::<K>(&resource);
+        // A transform and a packing need the decoded object. A view is smaller decoded than the object that the server sent.
+        let is_view = K::PARTIAL && !K::METADATA_ONLY;
+        if options.transform.is_none() && options.packing.is_none() && !is_view {
+            let share = self.inner.options.decoded_share;
+            options.encoded = Some(EncodedCache::new(resource.clone(), share));
+        }
+        options.measure = Some(json_size::<K>);
+        let (client, kind) = (self.inner.client.clone(), resource.clone());
+        let cache = options.encoded.clone();
+        let source = move |namespace: Option<&str>| EncodedSource {
+            api: Api::of(&client, kind.clone(), namespace),
+            cache: cache.clone(),
+        };
+        self.get_or_create(resource, scope, options, source, is_permanent)
     }
 
     /// Releases a guard. Ends the informer if nobody needs it any more, and returns whether it did.
@@ -256,14 +280,15 @@ impl Informers {
         K: Object,
         L: ListerWatcher<K>,
     {
-        self.get_or_create(resource, scope, None, source, true)
+        let options = self.inner.options.of::<K>(&resource);
+        self.get_or_create(resource, scope, options, source, true)
     }
 
     pub(in crate::cache) fn get_or_create<K, L>(
         &self,
         resource: ApiResource,
         scope: InformerScope,
-        measure: Option<MeasureFn<K>>,
+        mut options: KindOptions<K>,
         source: impl Fn(Option<&str>) -> L + Send + 'static,
         is_permanent: bool,
     ) -> SharedInformer<K>
@@ -271,7 +296,6 @@ impl Informers {
         K: Object,
         L: ListerWatcher<K>,
     {
-        let mut options = self.inner.options.of::<K>(&resource);
         let scope = match &options.tweak {
             // The caller depends on the namespaces.
             Some(tweak) => InformerScope {
@@ -295,7 +319,6 @@ impl Informers {
         }
         let metrics = crate::cache::status::metrics_of(&self.inner.metrics, &key.resource);
         options.events = self.inner.events.clone();
-        options.measure = measure;
         options.decoder = self.inner.decode_thread.decoder();
         options.on_failure = self.inner.on_failure.clone();
         let informer = SharedInformer::of_sources(

@@ -1,15 +1,15 @@
 //! Converts the events of a watch to deltas.
 
-use std::sync::Arc;
-
 use crate::{
-    cache::Delta,
+    cache::{Delta, Entry},
     client::{Change, WatchEvent},
     resource::Object,
 };
 
 /// The delta of an event. Returns `None` if the object has no name, which no object of the API server lacks.
-pub(in crate::cache) fn delta<K: Object>(event: WatchEvent<impl Into<Arc<K>>>) -> Option<Delta<K>> {
+pub(in crate::cache) fn delta<K: Object>(
+    event: WatchEvent<impl Into<Entry<K>>>,
+) -> Option<Delta<K>> {
     Some(match event.map(Into::into) {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
             Delta::Set(has_name(&object).then_some(object)?)
@@ -26,7 +26,6 @@ pub(in crate::cache) fn delta<K: Object>(event: WatchEvent<impl Into<Arc<K>>>) -
     })
 }
 
-pub(super) fn has_name<K: Object>(object: &Arc<K>) -> bool {
-    let name = object.metadata().name.as_deref();
-    name.is_some_and(|name| !name.is_empty())
+pub(super) fn has_name<K: Object>(object: &Entry<K>) -> bool {
+    !object.key().name().is_empty()
 }

@@ -1,8 +1,7 @@
-use std::sync::Arc;
-
 use futures_core::Stream;
 
 use crate::{
+    cache::Entry,
     client::{Error, ListParams, ObjectList, Reconnections, WatchEvent, WatchParams},
     resource::ApiResource,
 };
@@ -84,8 +83,8 @@ use crate::{
 /// # }
 /// ```
 pub trait ListerWatcher<K>: Send + Sync + 'static {
-    /// The objects of the answers: `K`, or `Arc<K>` if the source shares them already.
-    type Item: Into<Arc<K>> + Send;
+    /// The objects of the answers: `K`, `Arc<K>` if the source shares them already, or an [`Entry`].
+    type Item: Into<Entry<K>> + Send;
 
     /// The changes, in the order in which they arrive.
     type Watch: Stream<Item = Result<WatchEvent<Self::Item>, Error>> + Send + Unpin;

@@ -1,7 +1,5 @@
 //! How a [`Reflector`] reads a collection page by page.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     pause::{is_refused_version, is_unavailable},
 };
 use crate::{
-    cache::{Delta, DeltaQueue},
+    cache::{Delta, DeltaQueue, Entry},
     client::{Error, ErrorKind, ListParams, ListProgress, ObjectList},
     resource::Object,
 };
@@ -85,7 +83,10 @@ impl<L> Reflector<L> {
             self.progress.received();
             let token = page.continue_token().map(str::to_owned);
             let shared = self.without_unnamed(page);
-            let endless = progress.page::<K, _>(&shared);
+            let endless = progress.page(&shared, |progress, object: &Entry<K>| {
+                let key = object.key();
+                progress.object(key.namespace(), key.name())
+            });
             endless.map_err(|reason| (FailedPage::Later, self.endless(reason)))?;
             queue.push_page(shared).await;
             self.progress.set_queued(queue.len());
@@ -120,8 +121,8 @@ impl<L> Reflector<L> {
     /// The page as caches share it, without the objects that have no name.
     fn without_unnamed<K: Object>(
         &self,
-        page: ObjectList<impl Into<Arc<K>>>,
-    ) -> ObjectList<Arc<K>> {
+        page: ObjectList<impl Into<Entry<K>>>,
+    ) -> ObjectList<Entry<K>> {
         let all = page.items.len();
         let objects = page.items.into_iter().map(Into::into);
         let items: Vec<_> = objects.filter(has_name).collect();

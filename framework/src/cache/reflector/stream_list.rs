@@ -1,6 +1,6 @@
 //! How a [`Reflector`] reads a collection from a watch that begins with the present state (KEP-3157).
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use super::{
     pause::{Pause, is_unavailable},
 };
 use crate::{
-    cache::{Delta, DeltaQueue},
+    cache::{Delta, DeltaQueue, Entry},
     client::{Error, ErrorKind, ListProgress, WatchEvent},
     resource::Object,
 };
@@ -112,12 +112,11 @@ impl<L> Reflector<L> {
                 NextEvent::Silent => return Err(StreamEnd::PagesForAWhile("late")),
             };
             self.progress.received();
-            let event: WatchEvent<Arc<K>> = event.map(Into::into);
+            let event: WatchEvent<Entry<K>> = event.map(Into::into);
             let is_new = match &event {
                 WatchEvent::Added(object) => {
-                    let metadata = object.metadata();
-                    let name = metadata.name.as_deref().unwrap_or_default();
-                    progress.object(metadata.namespace.as_deref(), name)
+                    let key = object.key();
+                    progress.object(key.namespace(), key.name())
                 }
                 WatchEvent::Undecodable { object, .. } => {
                     progress.object(object.key.namespace(), object.key.name())

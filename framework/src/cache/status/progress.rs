@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -173,14 +173,27 @@ impl Progress {
         snapshot: &Snapshot<K>,
     ) {
         for event in events {
-            // A version that was seen already causes no event, so that each version is logged once.
-            if let Some(object) = event.undecodable() {
+            // A version that was seen already causes no event, so that each version is logged once. One that turns out not
+            // to decode after it was stored is reported by `found_undecodable`.
+            if let Some(object) = event.undecodable().filter(|_| event.entry().is_place()) {
                 self.undecodable(object);
             }
         }
         self.metrics
             .reached(snapshot.resource_version().unwrap_or_default());
         self.shares.objects.set(snapshot.len());
+        self.shares.undecodable.set(snapshot.undecodable());
+    }
+
+    /// Reports objects of the store that turned out not to decode.
+    pub(in crate::cache) fn found_undecodable<K: Object>(
+        &self,
+        objects: &[Arc<Undecodable>],
+        snapshot: &Snapshot<K>,
+    ) {
+        for object in objects {
+            self.undecodable(object);
+        }
         self.shares.undecodable.set(snapshot.undecodable());
     }
 

@@ -1,8 +1,13 @@
-use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{Listing, Snapshot, ValueListing, published::PublishedState};
 use crate::{
-    cache::{Index, IndexHandle},
+    cache::{Index, IndexHandle, entry::FailureCount},
     resource::{Object, ObjectKey, Selector, Undecodable},
 };
 
@@ -16,9 +21,19 @@ pub struct Lister<K> {
     on_undecodable: Option<Arc<OnUndecodable>>,
     /// Whether a selector leaves out objects of the kind.
     is_selective: bool,
+    /// Counts the objects that turn out not to decode when they are read.
+    failures: Option<Arc<FailureCount>>,
 }
 
-type OnUndecodable = dyn Fn(&Arc<Undecodable>) + Send + Sync;
+type OnUndecodable = dyn Fn(UndecodableRead<'_>) + Send + Sync;
+
+/// A read that may have met objects that do not decode.
+pub(crate) enum UndecodableRead<'a> {
+    /// The read met this object.
+    Object(&'a Arc<Undecodable>),
+    /// The caller got a snapshot, in which an object may turn out not to decode. The function returns one that has.
+    Snapshot(Box<dyn Fn() -> Option<Arc<Undecodable>> + Send + Sync>),
+}
 
 impl<K: Object> Lister<K> {
     pub(super) fn new(published: Arc<PublishedState<K>>) -> Self {
@@ -26,6 +41,7 @@ impl<K: Object> Lister<K> {
             published,
             on_undecodable: None,
             is_selective: false,
+            failures: None,
         }
     }
 
@@ -37,16 +53,21 @@ impl<K: Object> Lister<K> {
         }
     }
 
+    /// The same lister, of a cache that counts the objects that turn out not to decode.
+    pub(in crate::cache) fn counting(self, failures: Option<Arc<FailureCount>>) -> Self {
+        Self { failures, ..self }
+    }
+
     /// Whether a selector may leave out objects of the kind, so that the server may have an object that the cache never has.
     pub(crate) fn is_selective(&self) -> bool {
         self.is_selective
     }
 
-    /// The same lister, which calls `function` whenever a read meets an object that does not decode. For a whole snapshot
-    /// it calls the function with one such object.
+    /// The same lister, which calls `function` whenever a read meets an object that does not decode, or may meet one later.
+    /// For a whole snapshot it calls the function with one such object.
     pub(crate) fn on_undecodable(
         self,
-        function: impl Fn(&Arc<Undecodable>) + Send + Sync + 'static,
+        function: impl Fn(UndecodableRead<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             on_undecodable: Some(Arc::new(function)),
@@ -125,10 +146,23 @@ impl<K: Object> Lister<K> {
 
     /// The present state, to read without copying. It keeps its objects alive as long as the caller holds it.
     pub fn snapshot(&self) -> Arc<Snapshot<K>> {
+        let failures = self
+            .failures
+            .clone()
+            .filter(|_| self.on_undecodable.is_some());
+        // Read before the snapshot: a failure that is not marked in the snapshot counts as a later one.
+        let marked = failures.map(|failures| (failures.marked.load(Ordering::Acquire), failures));
         let snapshot = self.published.snapshot_arc();
-        if self.on_undecodable.is_some() && snapshot.undecodable() > 0 {
-            let mut entries = snapshot.iter();
-            self.note(entries.find_map(|(_, entry)| entry.undecodable()));
+        if let Some(function) = &self.on_undecodable {
+            if snapshot.undecodable() > 0 {
+                self.note(first_undecodable(&snapshot).as_ref());
+            } else if let Some((marked, failures)) = marked {
+                let snapshot = snapshot.clone();
+                function(UndecodableRead::Snapshot(Box::new(move || {
+                    let has_failed = failures.found.load(Ordering::Acquire) != marked;
+                    has_failed.then(|| first_undecodable(&snapshot)).flatten()
+                })));
+            }
         }
         snapshot
     }
@@ -140,7 +174,8 @@ impl<K: Object> Lister<K> {
 
     fn note<'a>(&self, objects: impl IntoIterator<Item = &'a Arc<Undecodable>>) {
         if let Some(function) = &self.on_undecodable {
-            objects.into_iter().for_each(|object| function(object));
+            let objects = objects.into_iter();
+            objects.for_each(|object| function(UndecodableRead::Object(object)));
         }
     }
 
@@ -168,8 +203,14 @@ impl<K> Clone for Lister<K> {
             published: self.published.clone(),
             on_undecodable: self.on_undecodable.clone(),
             is_selective: self.is_selective,
+            failures: self.failures.clone(),
         }
     }
+}
+
+fn first_undecodable<K: Object>(snapshot: &Snapshot<K>) -> Option<Arc<Undecodable>> {
+    let mut entries = snapshot.iter();
+    entries.find_map(|(_, entry)| entry.undecodable().cloned())
 }
 
 impl<K> fmt::Debug for Lister<K> {

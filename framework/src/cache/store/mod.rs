@@ -23,6 +23,7 @@ mod value_listing;
 mod store_test;
 
 pub use lister::Lister;
+pub(crate) use lister::UndecodableRead;
 pub use listing::Listing;
 pub use snapshot::Snapshot;
 pub use store::Store;

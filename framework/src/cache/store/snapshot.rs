@@ -159,7 +159,8 @@ impl<K: Object> Snapshot<K> {
         self.len == 0
     }
 
-    /// The number of objects that do not decode.
+    /// The number of objects that do not decode, as far as the cache knew it at the time of the snapshot. An object that
+    /// nobody has read counts as one that decodes.
     pub fn undecodable(&self) -> usize {
         self.undecodable
     }
@@ -183,14 +184,14 @@ impl<K: Object> Snapshot<K> {
         entry: Entry<K>,
     ) -> Option<Entry<K>> {
         self.each_index(|index| index.set(&key, version));
-        self.undecodable += usize::from(entry.undecodable().is_some());
+        self.undecodable += usize::from(entry.is_place());
         let objects = self.namespaces.get_mut(namespace_of(&key));
         match objects.and_then(|objects| objects.get_mut(&key)) {
             Some(stored) => {
                 let uids = version.owner_uids();
                 self.owners.replace(&key, &mut stored.owners, uids);
                 let old = std::mem::replace(&mut stored.entry, entry);
-                self.undecodable -= usize::from(old.undecodable().is_some());
+                self.undecodable -= usize::from(old.is_place());
                 Some(old)
             }
             None => {
@@ -226,7 +227,7 @@ impl<K: Object> Snapshot<K> {
         self.owners.remove(key, &old.owners);
         self.each_index(|index| index.remove(key));
         self.len -= 1;
-        self.undecodable -= usize::from(old.entry.undecodable().is_some());
+        self.undecodable -= usize::from(old.entry.is_place());
         Some(old.entry)
     }
 
@@ -238,6 +239,11 @@ impl<K: Object> Snapshot<K> {
             }
         }
         self.indexes.push(index);
+    }
+
+    /// Whether an index needs the decoded object of each version.
+    pub(in crate::cache) fn indexes_objects(&self) -> bool {
+        self.indexes.iter().any(|index| index.reads_objects())
     }
 
     /// Drops the indexes without a handle.

@@ -18,7 +18,7 @@ pub struct Store<K> {
 }
 
 impl<K: Object> Store<K> {
-    /// An empty store that keeps objects decoded.
+    /// An empty store that keeps objects in the form in which they are inserted.
     pub fn new() -> Self {
         Self {
             working: Snapshot::default(),
@@ -52,13 +52,23 @@ impl<K: Object> Store<K> {
 
     /// Stores `object` under `key`. Returns what the store held there before.
     pub fn insert(&mut self, key: ObjectKey, object: Arc<K>) -> Option<Entry<K>> {
-        let packed = self.packing.as_ref().and_then(|by| by.pack(&object));
-        let entry = match packed {
+        self.insert_entry(key, object.into())
+    }
+
+    /// As [`insert`](Self::insert), for an object that may not be decoded.
+    pub(in crate::cache) fn insert_entry(
+        &mut self,
+        key: ObjectKey,
+        entry: Entry<K>,
+    ) -> Option<Entry<K>> {
+        let packing = self.packing.as_ref().zip(entry.stored_object());
+        let packed = packing.and_then(|(packing, object)| packing.pack(object));
+        let stored = match packed {
             Some(packed) => Entry::packed(packed),
-            None => Entry::decoded(object.clone()),
+            None => entry.clone(),
         };
-        self.working
-            .insert(key, &IncomingObject::Object(&object), entry)
+        let working = &mut self.working;
+        entry.with_version(|version| working.insert(key, version, stored))
     }
 
     /// Stores the place of an object that does not decode, with the `last` version that decoded. Returns what the

@@ -33,7 +33,7 @@ fn events(store: Store<ConfigMap>, deltas: Vec<Delta<ConfigMap>>) -> Vec<Event<C
 }
 
 fn good(uid: &str, version: u64) -> Delta<ConfigMap> {
-    Delta::Set(Arc::new(object("default", "web", uid, version, &[])))
+    Delta::Set(object("default", "web", uid, version, &[]).into())
 }
 
 fn bad(uid: &str, version: u64) -> Delta<ConfigMap> {

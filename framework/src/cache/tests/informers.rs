@@ -8,6 +8,7 @@ use crate::{
     cache::{
         Event, InformerGuard, InformerScope, Informers, ListenerOptions,
         fake::{Answer, status},
+        informer::KindOptions,
     },
     client::{Client, Config},
     metrics::Metrics,
@@ -50,7 +51,8 @@ async fn equal_requests_share_one_list_one_watch_and_one_copy() {
 fn acquire(informers: &Informers, server: &FakeServer) -> InformerGuard<ConfigMap> {
     let (resource, server) = (ApiResource::of::<ConfigMap>(), server.clone());
     let source = move |_: Option<&str>| server.clone();
-    let informer = informers.get_or_create(resource, InformerScope::all(), None, source, false);
+    let options = KindOptions::default();
+    let informer = informers.get_or_create(resource, InformerScope::all(), options, source, false);
     InformerGuard::new(informers.clone(), informer)
 }
 

@@ -1,5 +1,6 @@
 //! What the cache guarantees, with a server that has a history and faults, on the paused clock.
 
+mod encoded;
 mod failures;
 mod faults;
 mod handles;

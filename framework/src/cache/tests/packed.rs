@@ -146,8 +146,7 @@ async fn an_informer_with_a_packing_stores_packed_objects_and_looks_the_same_to_
 
 #[test]
 fn the_events_are_the_same_whether_objects_are_packed_or_not() {
-    let set =
-        |version, uid: &str| Delta::Set(Arc::new(object("default", "web", uid, version, &[])));
+    let set = |version, uid: &str| Delta::Set(object("default", "web", uid, version, &[]).into());
     let bad =
         |version| Delta::SetUndecodable(Box::new(undecodable("default", "web", "b", version)));
     let told = |store: Store<ConfigMap>| -> Vec<String> {

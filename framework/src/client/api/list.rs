@@ -8,11 +8,12 @@ use super::{api::Api, list_progress::ListProgress};
 use crate::{
     client::{
         Error, ErrorKind, ListParams, ObjectList,
-        decode::{DecodedArc, Types, decode_list},
+        codec::Encoded,
+        decode::{DecodedArc, ObjectBytes, Types, decode_list, split_list},
         request::url::Query,
         rest::Call,
     },
-    resource::{Object, ObjectMeta, Reach, TypeMeta},
+    resource::{ApiResource, Object, ObjectMeta, Reach, TypeMeta},
 };
 
 /// The size of a page if the caller sets no limit, as in client-go's pager.
@@ -87,6 +88,15 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         })
     }
 
+    /// As [`list`](Self::list), but no object is decoded.
+    pub(crate) async fn list_bytes(
+        &self,
+        params: &ListParams,
+    ) -> Result<ObjectList<ObjectBytes>, Error> {
+        self.list_by(params, split_list, |item| item.key().namespace())
+            .await
+    }
+
     async fn list_of<T>(
         &self,
         params: &ListParams,
@@ -95,6 +105,28 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         T: DeserializeOwned + Send + 'static,
     {
+        let is_named = move |item: &T| {
+            metadata(item)
+                .name
+                .as_deref()
+                .is_some_and(|name| !name.is_empty())
+        };
+        let decode = move |answer: &Encoded, resource: &ApiResource, managed_fields| {
+            decode_list(answer, resource, managed_fields, &is_named)
+        };
+        self.list_by(params, decode, |item| metadata(item).namespace.as_deref())
+            .await
+    }
+
+    /// Lists, and reads the answer with `decode`. `namespace` returns that of an item.
+    async fn list_by<T: Send + 'static>(
+        &self,
+        params: &ListParams,
+        decode: impl FnOnce(&Encoded, &ApiResource, bool) -> Result<ObjectList<T>, String>
+        + Send
+        + 'static,
+        namespace: impl Fn(&T) -> Option<&str> + Send,
+    ) -> Result<ObjectList<T>, Error> {
         let call = self.call("list", None, None);
         let mut query = Query::new(call.path()?);
         params
@@ -103,20 +135,13 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         let answer = self.client().fetch(&call, query.finish(), None).await?;
         let (resource, managed_fields) = (self.resource().clone(), self.keeps_managed_fields());
         let size = answer.bytes.len();
-        let is_named = move |item: &T| {
-            metadata(item)
-                .name
-                .as_deref()
-                .is_some_and(|name| !name.is_empty())
-        };
-        let decode = move || decode_list(&answer, &resource, managed_fields, &is_named);
+        let decode = move || decode(&answer, &resource, managed_fields);
         let list = match OFFLOADED.contains(&size) {
             true => self.client().decoder.offload(decode).await,
             false => decode(),
         };
         let list = list.map_err(|reason| call.undecodable(reason))?;
-        let items = list.items.iter();
-        let items = items.map(|item| metadata(item).namespace.as_deref());
+        let items = list.items.iter().map(namespace);
         let undecodable = list.undecodable.iter().map(|one| one.key.namespace());
         items
             .chain(undecodable)
@@ -271,7 +296,9 @@ fn check<K: Object>(
     page: &ObjectList<K>,
 ) -> Result<(), Error> {
     progress
-        .page::<K, K>(page)
+        .page(page, |progress, object| {
+            progress.object(object.namespace(), object.name())
+        })
         .map_err(|reason| Error::new(call.verb, call.target(), ErrorKind::NoProgress { reason }))
 }
 

@@ -1,10 +1,9 @@
 use std::{
-    borrow::Borrow,
     collections::HashSet,
     hash::{BuildHasher, RandomState},
 };
 
-use crate::{client::ObjectList, resource::Object};
+use crate::client::ObjectList;
 
 /// Detects a list that does not end.
 ///
@@ -23,13 +22,14 @@ impl ListProgress {
     /// filters them afterwards may send empty ones.
     pub(crate) const MAX_IDLE_PAGES: u32 = 100;
 
-    /// Records a page that is not the last one.
+    /// Records a page that is not the last one. `record` records an item of it, as [`object`](Self::object) does.
     ///
     /// # Errors
     /// The reason why the list will not end.
-    pub(crate) fn page<K: Object, T: Borrow<K>>(
+    pub(crate) fn page<T>(
         &mut self,
         page: &ObjectList<T>,
+        record: impl Fn(&mut Self, &T) -> bool,
     ) -> Result<(), String> {
         let Some(token) = page.continue_token() else {
             return Ok(());
@@ -39,9 +39,7 @@ impl ListProgress {
         }
         let mut new = 0;
         for object in &page.items {
-            let metadata = object.borrow().metadata();
-            let name = metadata.name.as_deref().unwrap_or_default();
-            new += u32::from(self.object(metadata.namespace.as_deref(), name));
+            new += u32::from(record(self, object));
         }
         for object in &page.undecodable {
             new += u32::from(self.object(object.key.namespace(), object.key.name()));

@@ -6,9 +6,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::api::Api;
 use crate::{
     client::{
-        Error, WatchEvent, WatchParams, WatchStream, decode::DecodedArc, request::url::Query,
+        Error, WatchEvent, WatchParams, WatchStream,
+        decode::{DecodedArc, ObjectBytes, decode_event, split_event},
+        request::url::Query,
+        watch::ReadEvent,
     },
-    resource::{Object, ObjectMeta},
+    resource::Object,
 };
 
 /// Watch changes.
@@ -38,7 +41,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// [`Error::is_expired`] if the server no longer has the requested version; the stream may return this, too.
     /// [`ErrorKind::Invalid`](crate::client::ErrorKind::Invalid) if the options are not valid. Otherwise the request fails; see [`ErrorKind`](crate::client::ErrorKind).
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
-        self.watch_of(params, K::metadata).await
+        self.watch_by(params, decode_event, Object::namespace).await
     }
 
     /// As [`watch`](Self::watch), but each object is in an `Arc` from the start.
@@ -47,22 +50,32 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         params: &WatchParams,
     ) -> Result<WatchStream<Arc<K>>, Error> {
         let events: WatchStream<DecodedArc<K>> = self
-            .watch_of(params, |DecodedArc(object): &DecodedArc<K>| {
-                object.metadata()
-            })
+            .watch_by(
+                params,
+                decode_event,
+                |DecodedArc(object): &DecodedArc<K>| object.namespace(),
+            )
             .await?;
         let shared = |event: WatchEvent<DecodedArc<K>>| event.map(|DecodedArc(object)| object);
         Ok(WatchStream::new(events.map_ok(shared)))
     }
 
-    async fn watch_of<T>(
+    /// As [`watch`](Self::watch), but no object is decoded.
+    pub(crate) async fn watch_bytes(
         &self,
         params: &WatchParams,
-        metadata: fn(&T) -> &ObjectMeta,
-    ) -> Result<WatchStream<T>, Error>
-    where
-        T: DeserializeOwned + Send + 'static,
-    {
+    ) -> Result<WatchStream<ObjectBytes>, Error> {
+        self.watch_by(params, split_event, |object| object.key().namespace())
+            .await
+    }
+
+    /// Watches, and reads each frame with `read`. `namespace` returns that of an object.
+    async fn watch_by<T: Send + 'static>(
+        &self,
+        params: &WatchParams,
+        read: ReadEvent<T>,
+        namespace: fn(&T) -> Option<&str>,
+    ) -> Result<WatchStream<T>, Error> {
         let call = self.call("watch", None, None);
         let mut query = Query::new(call.path()?);
         params
@@ -74,7 +87,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             response,
             self.keeps_managed_fields(),
             self.client().decoder.clone(),
-            metadata,
+            read,
+            namespace,
         ))
     }
 }

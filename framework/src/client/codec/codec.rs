@@ -16,6 +16,9 @@ pub(crate) trait Codec: Copy {
     /// A part of a document that is skipped now and read later.
     type Raw<'de>: Deserialize<'de> + Into<&'de [u8]>;
 
+    /// The value `null`, as a part of a document.
+    const NULL: &'static [u8];
+
     /// Whether the codec can write and read the kind. Other kinds are sent as JSON.
     fn takes(self, _resource: &ApiResource) -> bool {
         true

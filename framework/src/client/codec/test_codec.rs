@@ -22,6 +22,8 @@ pub(crate) struct Framed;
 impl Codec for Framed {
     type Raw<'de> = JsonRaw<'de>;
 
+    const NULL: &'static [u8] = Json::NULL;
+
     fn takes(self, resource: &ApiResource) -> bool {
         !resource.group.contains('.') || resource.group.ends_with(".k8s.io")
     }

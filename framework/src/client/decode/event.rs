@@ -8,6 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object, status},
+    object_bytes::ObjectBytes,
     span,
     types::Types,
 };
@@ -16,7 +17,7 @@ use crate::{
         Change, WatchEvent,
         codec::{Codec, Encoded, Encoding, JsonIndex, with_codec},
     },
-    resource::{ApiResource, Status},
+    resource::{ApiResource, Status, Undecodable},
 };
 
 /// One frame of a watch: an event, or the server's error.
@@ -49,29 +50,47 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
             None => codec.read(bytes, seed),
         }
     });
-    quick.or_else(|_| in_two_steps(frame, resource, managed_fields))
+    quick.or_else(|_| {
+        let encoding = frame.encoding;
+        in_two_steps(frame, None, resource, |body| {
+            let read = with_codec!(encoding, codec => object(codec, body, managed_fields));
+            read.map_err(|reason| Box::new(undecodable(encoding, body, resource, reason)))
+        })
+    })
+}
+
+/// Takes one frame of a watch apart without decoding its object, with its index if it was made before. An object whose
+/// metadata cannot be read is undecodable.
+pub(crate) fn split_event(
+    frame: &Encoded,
+    json_index: Option<&JsonIndex>,
+    resource: &ApiResource,
+    managed_fields: bool,
+) -> Result<Event<ObjectBytes>, String> {
+    let _span = span::entered("event", frame);
+    in_two_steps(frame, json_index, resource, |body| {
+        ObjectBytes::read(frame.encoding, body, resource, managed_fields)
+    })
 }
 
 /// Reads `type` and the bytes of the object first, then the object.
-fn in_two_steps<K: DeserializeOwned>(
+fn in_two_steps<K>(
     frame: &Encoded,
+    json_index: Option<&JsonIndex>,
     resource: &ApiResource,
-    managed_fields: bool,
+    read: impl FnOnce(&[u8]) -> Result<K, Box<Undecodable>>,
 ) -> Result<Event<K>, String> {
-    let (kind, body) = parts(frame)?;
+    let (kind, body) = parts(frame, json_index)?;
     let encoding = frame.encoding;
     let at_object = |reason| format!("object: {reason}");
     match kind {
-        Type::Change(change) => {
-            let read = with_codec!(encoding, codec => object(codec, body, managed_fields));
-            Ok(Event::Event(match read {
-                Ok(object) => changed(change, object),
-                Err(reason) => WatchEvent::Undecodable {
-                    change,
-                    object: undecodable(encoding, body, resource, reason),
-                },
-            }))
-        }
+        Type::Change(change) => Ok(Event::Event(match read(body) {
+            Ok(object) => changed(change, object),
+            Err(object) => WatchEvent::Undecodable {
+                change,
+                object: *object,
+            },
+        })),
         Type::Bookmark => {
             let bookmark = bookmark(encoding, body).and_then(|bookmark| bookmark.event(resource));
             bookmark.map_err(at_object)
@@ -83,17 +102,28 @@ fn in_two_steps<K: DeserializeOwned>(
     }
 }
 
-fn parts(frame: &Encoded) -> Result<(Type, &[u8]), String> {
+fn parts<'a>(
+    frame: &'a Encoded,
+    json_index: Option<&JsonIndex>,
+) -> Result<(Type, &'a [u8]), String> {
     #[derive(Deserialize)]
     struct RawEvent<R> {
         r#type: String,
         object: R,
     }
-    fn raw<'de, C: Codec>(codec: C, frame: &'de [u8]) -> Result<(String, &'de [u8]), String> {
-        let raw = codec.read(frame, PhantomData::<RawEvent<C::Raw<'de>>>)?;
+    fn raw<'de, C: Codec>(
+        codec: C,
+        frame: &'de [u8],
+        json_index: Option<&JsonIndex>,
+    ) -> Result<(String, &'de [u8]), String> {
+        let seed = PhantomData::<RawEvent<C::Raw<'de>>>;
+        let raw = match json_index {
+            Some(json_index) => codec.read_indexed(frame, json_index, seed),
+            None => codec.read(frame, seed),
+        }?;
         Ok((raw.r#type, raw.object.into()))
     }
-    let (kind, body) = with_codec!(frame.encoding, codec => raw(codec, &frame.bytes))?;
+    let (kind, body) = with_codec!(frame.encoding, codec => raw(codec, &frame.bytes, json_index))?;
     match Type::of(&kind) {
         Some(kind) => Ok((kind, body)),
         None => Err("type: not one of the known values".to_owned()),

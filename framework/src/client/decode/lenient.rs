@@ -24,9 +24,6 @@ fn read<C: Codec>(codec: C, body: &[u8], resource: &ApiResource, reason: String)
     let metadata = object.get("metadata").map(|body| fields(codec, body));
     let metadata = metadata.unwrap_or_default();
     let string = |key: &str| value::<C, String>(codec, metadata.get(key)?);
-    let labels = metadata.get("labels").map(|body| fields(codec, body));
-    let owners = metadata.get("ownerReferences");
-    let owners = owners.and_then(|body| codec.read(body, PhantomData::<Vec<C::Raw<'_>>>).ok());
     Undecodable {
         resource: resource.clone(),
         key: ObjectKey::new(
@@ -35,19 +32,34 @@ fn read<C: Codec>(codec: C, body: &[u8], resource: &ApiResource, reason: String)
         ),
         uid: string("uid"),
         resource_version: string("resourceVersion"),
-        labels: labels
-            .into_iter()
-            .flatten()
-            .filter_map(|(key, body)| Some((key, value(codec, body)?)))
-            .collect::<BTreeMap<_, _>>(),
-        owner_references: owners
-            .into_iter()
-            .flatten()
-            .filter_map(|owner| value::<C, OwnerReference>(codec, owner.into()))
-            .collect(),
+        labels: metadata
+            .get("labels")
+            .map(|body| labels(codec, body))
+            .unwrap_or_default(),
+        owner_references: metadata
+            .get("ownerReferences")
+            .map(|body| owner_references(codec, body))
+            .unwrap_or_default(),
         is_deleting: string("deletionTimestamp").is_some(),
         reason,
     }
+}
+
+/// The labels that are strings.
+pub(super) fn labels<C: Codec>(codec: C, body: &[u8]) -> BTreeMap<String, String> {
+    let labels = fields(codec, body).into_iter();
+    labels
+        .filter_map(|(key, body)| Some((key, value(codec, body)?)))
+        .collect()
+}
+
+/// The owner references that decode.
+pub(super) fn owner_references<C: Codec>(codec: C, body: &[u8]) -> Vec<OwnerReference> {
+    let owners = codec.read(body, PhantomData::<Vec<C::Raw<'_>>>).ok();
+    let owners = owners.into_iter().flatten();
+    owners
+        .filter_map(|owner| value(codec, owner.into()))
+        .collect()
 }
 
 /// The fields of an object, each with its bytes. Empty if this is not an object.

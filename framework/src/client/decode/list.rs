@@ -8,6 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object},
+    object_bytes::ObjectBytes,
     span,
     types::Types,
 };
@@ -92,6 +93,37 @@ fn item_by_item<K: DeserializeOwned>(
     Ok(list)
 }
 
+/// Takes a list apart without decoding its items. An item whose metadata cannot be read is undecodable.
+///
+/// Too many items without a name are an error, as in [`decode_list`].
+pub(crate) fn split_list(
+    body: &Encoded,
+    resource: &ApiResource,
+    managed_fields: bool,
+) -> Result<ObjectList<ObjectBytes>, String> {
+    let _span = span::entered("list", body);
+    let (metadata, items) = parts(body, resource)?;
+    let mut unnamed = Unnamed::default();
+    let mut list = ObjectList {
+        metadata,
+        items: Vec::with_capacity(items.len()),
+        undecodable: Vec::new(),
+    };
+    for (index, item) in items.into_iter().enumerate() {
+        match ObjectBytes::read(body.encoding, item, resource, managed_fields) {
+            Ok(item) => {
+                unnamed.note(index, !item.key().name().is_empty())?;
+                list.items.push(item);
+            }
+            Err(item) => {
+                unnamed.note(index, !item.key.name().is_empty())?;
+                list.undecodable.push(*item);
+            }
+        }
+    }
+    Ok(list)
+}
+
 fn parts<'a>(
     body: &'a Encoded,
     resource: &ApiResource,
@@ -129,11 +161,12 @@ fn parts_as<'a, C: Codec>(
         #[serde(default)]
         items: Option<Vec<R>>,
     }
-    // A derived struct would also accept a list of its fields.
-    type Map = BTreeMap<String, IgnoredAny>;
-    codec.read_owned::<Map>(body)?;
     let raw = PhantomData::<RawList<C::Raw<'_>>>;
-    let raw = codec.read(body, raw)?;
+    let raw = codec.read(body, raw).map_err(|reason| {
+        // What is no map at all is reported as such.
+        type Map = BTreeMap<String, IgnoredAny>;
+        codec.read_owned::<Map>(body).err().unwrap_or(reason)
+    })?;
     // A list without items would mean that all objects were deleted.
     let types = Types::new(raw.api_version.as_deref(), raw.kind.as_deref());
     if raw.items.is_none() && !types.kind.ends_with("List") {
@@ -249,6 +282,15 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<'_, K> {
         }
         Ok(items)
     }
+}
+
+/// The objects of a list in JSON, for tests.
+#[cfg(test)]
+pub(crate) fn objects_of_list<K: crate::resource::Resource>(json: &str) -> Vec<ObjectBytes> {
+    let list = Encoded::json(json.to_owned());
+    split_list(&list, &ApiResource::of::<K>(), false)
+        .unwrap()
+        .items
 }
 
 #[cfg(test)]

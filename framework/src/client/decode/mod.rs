@@ -7,6 +7,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
+//! | `object_bytes.rs` | an object that is not decoded yet: its bytes, and where the fields lie that a cache needs |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |
@@ -22,6 +23,9 @@ mod event;
 mod lenient;
 mod list;
 mod object;
+mod object_bytes;
+#[cfg(test)]
+mod object_bytes_test;
 mod skip;
 mod span;
 mod types;
@@ -29,9 +33,12 @@ mod types;
 #[cfg(test)]
 pub(crate) use decode_thread::end_of_thread;
 pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
-pub(crate) use event::{Event, decode_event};
-pub(crate) use list::decode_list;
+pub(crate) use event::{Event, decode_event, split_event};
+#[cfg(test)]
+pub(crate) use list::objects_of_list;
+pub(crate) use list::{decode_list, split_list};
 pub(crate) use object::{
     DecodedArc, decode_any, decode_deleted, decode_object, decode_plain, decode_status,
 };
+pub(crate) use object_bytes::ObjectBytes;
 pub(crate) use types::{Types, shown};

@@ -19,7 +19,7 @@ use super::server::{Answer, Site, in_memory, json};
 use crate::{
     client::{
         Api, Body, Client, Config, Decoder, Encoding, ListParams, WatchEvent, WatchParams,
-        WatchStream, rest::Call,
+        WatchStream, decode::decode_event, rest::Call,
     },
     resource::{ApiResource, Object},
 };
@@ -123,8 +123,9 @@ async fn each_event_of_a_burst_is_decoded_once_with_its_own_index() {
         (Encoding::Json, http::Response::new(body)),
         true,
         Decoder::default(),
+        decode_event,
         // The frames name no namespace.
-        |_| Box::leak(Box::default()),
+        |_| None,
     );
     for number in 0..EVENTS {
         let Some(Ok(WatchEvent::Modified(Counted(object)))) = events.next().await else {

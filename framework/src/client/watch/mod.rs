@@ -9,4 +9,5 @@
 
 mod watch_stream;
 
+pub(crate) use watch_stream::ReadEvent;
 pub use watch_stream::WatchStream;

@@ -11,18 +11,17 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use http::Response;
-use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::{
     client::{
         Body, BoxError, Encoding, Error, ErrorKind, WatchEvent,
         codec::{Codec, Encoded, Frames, JsonIndex, with_codec},
-        decode::{Decoder, Event, Offloaded, decode_event},
+        decode::{Decoder, Event, Offloaded},
         rest::Call,
         stack::SentSecrets,
     },
-    resource::{ApiResource, ObjectMeta},
+    resource::ApiResource,
 };
 
 /// The events of one watch, until the server ends it.
@@ -45,15 +44,21 @@ impl<K> WatchStream<K> {
     }
 }
 
-impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
+/// Reads one frame, with its index if it was made before. The flag tells whether the managed fields are wanted.
+pub(crate) type ReadEvent<K> =
+    fn(&Encoded, Option<&JsonIndex>, &ApiResource, bool) -> Result<Event<K>, String>;
+
+impl<K: Send + 'static> WatchStream<K> {
     pub(crate) fn of_response(
         call: &Call<'_>,
         (encoding, response): (Encoding, Response<Body>),
         managed_fields: bool,
         decoder: Decoder,
-        metadata: fn(&K) -> &ObjectMeta,
+        read: ReadEvent<K>,
+        namespace_of: fn(&K) -> Option<&str>,
     ) -> Self {
         let context = FrameContext {
+            read,
             encoding,
             resource: call.resource.clone(),
             managed_fields,
@@ -63,7 +68,7 @@ impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
             frames: Frames::new(encoding, response.into_body()),
             context: Arc::new(context),
             decoder,
-            metadata,
+            namespace_of,
             namespace: call.namespace.map(str::to_owned),
             decoding: VecDeque::new(),
             json_indexes: Vec::new(),
@@ -99,9 +104,9 @@ struct DecodeAhead<K> {
     frames: Frames,
     /// What an `ERROR` event must not repeat.
     secrets: Option<SentSecrets>,
-    context: Arc<FrameContext>,
+    context: Arc<FrameContext<K>>,
     decoder: Decoder,
-    metadata: fn(&K) -> &ObjectMeta,
+    namespace_of: fn(&K) -> Option<&str>,
     namespace: Option<String>,
     /// The batches that are being decoded, oldest first.
     decoding: VecDeque<Offloaded<(Decoded<K>, Vec<JsonIndex>)>>,
@@ -118,13 +123,14 @@ struct DecodeAhead<K> {
 type Decoded<K> = Vec<Result<Event<K>, String>>;
 
 /// What all frames of a watch have in common.
-struct FrameContext {
+struct FrameContext<K> {
+    read: ReadEvent<K>,
     encoding: Encoding,
     resource: ApiResource,
     managed_fields: bool,
 }
 
-impl FrameContext {
+impl<K> FrameContext<K> {
     /// Writes the index of each frame into `json_indexes`.
     fn json_index(&self, frames: &[Bytes], json_indexes: &mut Vec<JsonIndex>) {
         json_indexes.resize_with(frames.len(), JsonIndex::default);
@@ -134,22 +140,18 @@ impl FrameContext {
     }
 
     /// Decodes the frames, with their indexes if there are any.
-    fn decode<K: DeserializeOwned>(
-        &self,
-        frames: Vec<Bytes>,
-        json_indexes: &[JsonIndex],
-    ) -> Decoded<K> {
+    fn decode(&self, frames: Vec<Bytes>, json_indexes: &[JsonIndex]) -> Decoded<K> {
         let decode = |(number, bytes): (usize, Bytes)| {
             let encoding = self.encoding;
             let frame = Encoded { encoding, bytes };
             let json_index = json_indexes.get(number);
-            decode_event(&frame, json_index, &self.resource, self.managed_fields)
+            (self.read)(&frame, json_index, &self.resource, self.managed_fields)
         };
         frames.into_iter().enumerate().map(decode).collect()
     }
 }
 
-impl<K: DeserializeOwned + Send + 'static> DecodeAhead<K> {
+impl<K: Send + 'static> DecodeAhead<K> {
     /// A batch has at most this many frames, or about this many bytes.
     const BATCH: usize = 32;
     const BYTES: usize = 256 * 1024;
@@ -223,7 +225,7 @@ impl<K: DeserializeOwned + Send + 'static> DecodeAhead<K> {
                 let namespace = match &event {
                     WatchEvent::Added(object)
                     | WatchEvent::Modified(object)
-                    | WatchEvent::Deleted(object) => (self.metadata)(object).namespace.as_deref(),
+                    | WatchEvent::Deleted(object) => (self.namespace_of)(object),
                     WatchEvent::Undecodable { object, .. } => object.key.namespace(),
                     WatchEvent::Bookmark { .. } => None,
                 };
@@ -244,7 +246,7 @@ impl<K: DeserializeOwned + Send + 'static> DecodeAhead<K> {
 /// No object is pinned inside.
 impl<K> Unpin for DecodeAhead<K> {}
 
-impl<K: DeserializeOwned + Send + 'static> Stream for DecodeAhead<K> {
+impl<K: Send + 'static> Stream for DecodeAhead<K> {
     type Item = Result<WatchEvent<K>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

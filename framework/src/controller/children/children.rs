@@ -1,7 +1,6 @@
 use std::{
     any::TypeId,
     sync::{Arc, OnceLock, Weak},
-    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -16,7 +15,7 @@ use crate::{
         caches::WiredCaches,
         context::{Context, with_verb},
         environment::Environment,
-        error::{Error, Result as CallResult},
+        error::{Error, Result as CallResult, UNDECODABLE_RECHECK},
         owners::{OWNER_UID_LABEL, OwnerMark, is_child_at, is_detached_child, is_left_child},
         reconcilable::Reconcilable,
         sources::informer,
@@ -31,10 +30,6 @@ pub(crate) struct Children<K> {
     /// The objects that do not decode and because of which pruning waits, as far as the log tells.
     logged: Mutex<Vec<Weak<Undecodable>>>,
 }
-
-/// If pruning waits for an object to decode, the owner is reconciled again after this time: the change of that object may lead
-/// to the reconcile of others only.
-const PRUNING_RECHECK: Duration = Duration::from_secs(30);
 
 /// One kind of children, and what the controller declared for it.
 pub(crate) struct Declared<K> {
@@ -150,7 +145,7 @@ impl<K: Reconcilable> Children<K> {
                 cx.key(),
             );
         }
-        Ok(action.within(PRUNING_RECHECK))
+        Ok(action.within(UNDECODABLE_RECHECK))
     }
 
     /// Whether no pruning has waited for this version of the object.

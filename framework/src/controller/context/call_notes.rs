@@ -1,6 +1,7 @@
 use std::{
     borrow::Cow,
     collections::HashSet,
+    fmt,
     sync::{Arc, OnceLock},
 };
 
@@ -8,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::{
-    cache::Lister,
+    cache::{Lister, UndecodableRead},
     resource::{ApiResource, Object, ObjectKey, Undecodable},
 };
 
@@ -39,24 +40,63 @@ fn child(resource: &ApiResource, key: &ObjectKey) -> Child {
 /// The first object that a read of one call met and that does not decode. What the call made of the other objects may be too
 /// little, so nothing is pruned after it. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UndecodableReads(LazyShared<Option<Arc<Undecodable>>>);
+pub(super) struct UndecodableReads(LazyShared<ReadNotes>);
+
+#[derive(Default)]
+struct ReadNotes {
+    first: Option<Arc<Undecodable>>,
+    /// The snapshots that the call got. An object of them may turn out not to decode when the call reads it.
+    snapshots: Vec<LaterFailure>,
+}
+
+type LaterFailure = Box<dyn Fn() -> Option<Arc<Undecodable>> + Send + Sync>;
+
+impl ReadNotes {
+    /// At most this many snapshots are remembered. Of a call that takes more, the oldest ones are looked at early.
+    const SNAPSHOTS: usize = 64;
+
+    fn note(&mut self, read: UndecodableRead<'_>) {
+        match read {
+            UndecodableRead::Object(object) => {
+                self.first.get_or_insert_with(|| object.clone());
+            }
+            UndecodableRead::Snapshot(_) if self.first.is_some() => {}
+            UndecodableRead::Snapshot(later) => {
+                if self.snapshots.len() == Self::SNAPSHOTS {
+                    self.first = self.snapshots.remove(0)();
+                }
+                self.snapshots.push(later);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ReadNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadNotes")
+            .field("first", &self.first)
+            .finish_non_exhaustive()
+    }
+}
 
 impl UndecodableReads {
     /// The same lister, whose reads are noted here.
     pub(super) fn note_reads_of<C: Object>(&self, lister: Lister<C>) -> Lister<C> {
-        let first = self.0.share();
-        lister.on_undecodable(move |object| {
-            first.lock().get_or_insert_with(|| object.clone());
-        })
+        let notes = self.0.share();
+        lister.on_undecodable(move |read| notes.lock().note(read))
     }
 
     pub(super) fn note(&self, object: &Arc<Undecodable>) {
-        let mut first = self.0.get_or_make();
-        first.get_or_insert_with(|| object.clone());
+        let mut notes = self.0.get_or_make();
+        notes.note(UndecodableRead::Object(object));
     }
 
     pub(super) fn first(&self) -> Option<Arc<Undecodable>> {
-        self.0.get()?.clone()
+        let mut notes = self.0.get()?;
+        if notes.first.is_none() {
+            notes.first = notes.snapshots.iter().find_map(|later| later());
+        }
+        notes.first.clone()
     }
 }
 

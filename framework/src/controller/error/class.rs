@@ -13,6 +13,8 @@ pub(super) struct FailureClass {
     pub(super) terminal: bool,
     /// Whether the call only waits for a change. Then nothing went wrong.
     pub(super) waiting: bool,
+    /// Whether it waits for an object that does not decode. The change of that object may lead to no reconcile.
+    pub(super) undecodable: bool,
     /// The lower bound of the delay before the retry.
     pub(super) retry_after: Option<Duration>,
     /// Whether another client had changed the object.
@@ -58,6 +60,7 @@ impl FailureClass {
             ours.or(find::<client::Error>(one))
         });
         let refused = matches!(ours, Some(Error::StatusRefused { .. }));
+        let undecodable = matches!(ours, Some(Error::Undecodable(_)));
         let not_ready = chain.clone().find_map(find::<NotReady>);
         let has_failed = not_ready.map(|child| matches!(child.readiness, Readiness::Failed(_)));
         let duration = match ours {
@@ -74,7 +77,8 @@ impl FailureClass {
             terminal: client.is_some_and(client::Error::is_not_declared)
                 || refused
                 || has_failed == Some(true),
-            waiting: has_failed == Some(false),
+            waiting: undecodable || has_failed == Some(false),
+            undecodable,
             retry_after: client.and_then(client::Error::retry_after),
             conflict: client.is_some_and(client::Error::is_conflict),
             gone,

@@ -31,7 +31,8 @@ pub enum Error {
         /// The line to add, such as `.index(secrets)`.
         line: String,
     },
-    /// The object is in the cache, but does not fit its Rust type.
+    /// The object is in the cache, but does not fit its Rust type. A call that ends with this error [waits](super::Failure::waiting)
+    /// until somebody mends the object: it is no failure, and the next call comes within 30 s.
     #[error("get {0}")]
     Undecodable(Arc<Undecodable>),
     /// The object has no namespace, and the reconciled object is cluster-scoped.

@@ -1,7 +1,13 @@
 use std::{error::Error as StdError, fmt, time::Duration};
 
 use super::class::{FailureClass, FailureDuration};
-use crate::{health::CaughtPanic, resource::ObjectKey};
+use crate::{
+    controller::action::Action, health::CaughtPanic, queue::Priority, resource::ObjectKey,
+};
+
+/// If a call waits, or does not prune, because it read an object that does not decode, the next call comes within this time: the
+/// change of that object may lead to the reconcile of others only.
+pub(crate) const UNDECODABLE_RECHECK: Duration = Duration::from_secs(30);
 
 /// What reconcilers return: an [`Action`](crate::controller::Action) or a [`Failure`], or other types if they are given.
 pub type Result<T = crate::controller::action::Action, E = Failure> = std::result::Result<T, E>;
@@ -22,6 +28,8 @@ pub type Result<T = crate::controller::action::Action, E = Failure> = std::resul
 /// ([`Readiness::Failed`](crate::resource::Readiness::Failed)), are [terminal](Self::terminal).
 ///
 /// A failure that only [waits](Self::waiting) does not count as a failure: it ends the call as [`Action::wait`](crate::controller::Action::wait) does.
+/// [`Error::Undecodable`](super::Error::Undecodable) waits until the object decodes. Its change may lead to no reconcile, so the next
+/// call comes within 30 s.
 ///
 /// The text names the RBAC rule that is missing (the client's [hint](crate::client::Error::hint)). It leaves out the API server's
 /// message about a Secret, because such a message may quote a value.
@@ -117,6 +125,16 @@ impl Failure {
     /// Whether the call only waits for a change: see [`waiting`](Self::waiting).
     pub fn is_waiting(&self) -> bool {
         self.class.waiting
+    }
+
+    /// What follows a call that only waits.
+    pub(crate) fn next_call(&self) -> Action {
+        match self.class.undecodable {
+            true => Action::wait()
+                .within(UNDECODABLE_RECHECK)
+                .priority(Priority::Low),
+            false => Action::wait(),
+        }
     }
 
     /// The error that was converted.
@@ -249,11 +267,18 @@ impl fmt::Debug for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use super::*;
     use crate::{
         client,
         controller::Error,
-        resource::{NotReady, ObjectKey, Readiness, Status, StatusCause, StatusDetails},
+        resource::{
+            ApiResource, NotReady, ObjectKey, Readiness, Status, StatusCause, StatusDetails,
+            Undecodable,
+        },
     };
 
     #[derive(Debug, thiserror::Error)]
@@ -399,6 +424,25 @@ mod tests {
                 "{failure}"
             );
         }
+    }
+
+    #[test]
+    fn an_object_that_does_not_decode_is_waited_for_and_looked_at_again() {
+        let object = Undecodable {
+            resource: ApiResource::of::<ConfigMap>(),
+            key: ObjectKey::namespaced("default", "page"),
+            uid: None,
+            resource_version: None,
+            labels: BTreeMap::new(),
+            owner_references: Vec::new(),
+            is_deleting: false,
+            reason: "data: expected a map, found a list".into(),
+        };
+        let failure = Failure::from(Error::Undecodable(Arc::new(object))).into_text();
+        assert!(failure.is_waiting() && !failure.is_terminal());
+        assert_eq!(failure.next_call().delay(), Some(UNDECODABLE_RECHECK));
+        assert_eq!(Failure::waiting("for a Secret").next_call().delay(), None);
+        assert!(!failure.retry_after(Duration::ZERO).is_waiting());
     }
 
     #[test]

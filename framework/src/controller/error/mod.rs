@@ -12,4 +12,5 @@ mod failure;
 
 pub use error::Error;
 pub(crate) use error::MissingLine;
+pub(crate) use failure::UNDECODABLE_RECHECK;
 pub use failure::{Failure, Result};

@@ -45,10 +45,12 @@ pub(crate) fn owners<'a>(
 /// A child of a former owner does not concern the new owner of that name, as long as the child exists. If the cache is older
 /// than the reference, the event of the owner is still to come.
 pub(crate) fn is_of_another<K: Object>(owners: &Lister<K>, key: &ObjectKey, uid: &str) -> bool {
-    match owners.get(key) {
-        Ok(Some(owner)) => owner.uid().is_some_and(|present| present != uid),
-        Ok(None) | Err(_) => false,
-    }
+    // The owner need not be decoded for this.
+    let owners = owners.snapshot();
+    let owner = owners.entry(key);
+    let owner = owner.filter(|owner| owner.undecodable().is_none());
+    let present = owner.and_then(|owner| owner.uid());
+    present.is_some_and(|present| present != uid)
 }
 
 #[cfg(test)]

@@ -90,6 +90,41 @@ impl<'a, K> Change<'a, K> {
         }
     }
 
+    /// The same change of a part of the object that may be missing. Returns `None` if it is missing in each version. If it is
+    /// missing in the new version only, the old one stands for both; if in the old one only, the object is new.
+    pub(crate) fn try_map<T>(
+        &self,
+        part: impl Fn(&'a K) -> Option<&'a T>,
+    ) -> Option<Change<'a, T>> {
+        Some(match *self {
+            Self::Created { object, initial } => Change::Created {
+                object: part(object)?,
+                initial,
+            },
+            Self::Updated { old, new } => match (part(old), part(new)) {
+                (Some(old), Some(new)) => Change::Updated { old, new },
+                (Some(old), None) => Change::Updated { old, new: old },
+                (None, new) => Change::Created {
+                    object: new?,
+                    initial: false,
+                },
+            },
+            Self::DeletionBegan { old, new } => {
+                let old = old.and_then(&part);
+                Change::DeletionBegan {
+                    old,
+                    new: part(new).or(old)?,
+                }
+            }
+            Self::Deleted { object } => Change::Deleted {
+                object: part(object)?,
+            },
+            Self::Resync { object } => Change::Resync {
+                object: part(object)?,
+            },
+        })
+    }
+
     /// The version now, or the last one if the object is gone.
     pub(crate) fn last(&self) -> &'a K {
         match *self {

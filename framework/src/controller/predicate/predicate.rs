@@ -249,9 +249,15 @@ impl<K: Object> Predicate<K> {
     ) -> Result<Option<bool>> {
         match &self.judge {
             Judge::Metadata(judge) => Ok(judge(&change.map(Version::metadata))),
-            Judge::Object(judge) => Ok(judge(&change.map(Version::object))),
             Judge::Caches(_) if !caches.have_synced() => Ok(None),
-            Judge::Caches(judge) => judge(&change.map(Version::object), &Lookup::new(caches)),
+            // Nothing is decided about an object that turns out not to decode.
+            Judge::Object(judge) => Ok(change
+                .try_map(Version::object)
+                .and_then(|change| judge(&change))),
+            Judge::Caches(judge) => match change.try_map(Version::object) {
+                Some(change) => judge(&change, &Lookup::new(caches)),
+                None => Ok(None),
+            },
         }
     }
 }

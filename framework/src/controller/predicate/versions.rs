@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use super::Change;
 use crate::{
@@ -6,38 +6,73 @@ use crate::{
     resource::{Object, ObjectKey, ObjectMeta},
 };
 
-/// A version of an object as sources see it: the last one of an [`Entry`] that decoded.
+/// A version of an object as sources see it: the last one of an [`Entry`] that decoded, or one that is not decoded yet.
 ///
 /// Sources, and predicates and mappings that need no more, use its metadata. Only the other predicates and mappings ask
 /// for the object.
 pub(crate) enum Version<'a, K> {
     Stored(&'a K),
-    /// The cache keeps the object packed.
+    /// The cache does not store the object decoded, but its decoded form is in memory.
     Unpacked(Arc<K>),
+    /// The object is decoded only if somebody asks for it.
+    Packed(PackedVersion<'a, K>),
+}
+
+/// A version that is decoded when somebody asks for the object.
+pub(crate) struct PackedVersion<'a, K> {
+    entry: &'a Entry<K>,
+    metadata: Box<ObjectMeta>,
+    object: OnceCell<Option<Arc<K>>>,
 }
 
 impl<'a, K: Object> Version<'a, K> {
-    /// Returns `None` if no version decoded.
+    /// Returns `None` if no version decoded, as far as it is known.
     fn last_of(entry: &'a Entry<K>) -> Option<Self> {
-        match entry.stored_object() {
-            Some(object) => Some(Self::Stored(object)),
+        if let Some(object) = entry.stored_object() {
+            return Some(Self::Stored(&**object));
+        }
+        if entry.undecodable().is_some() {
+            return None;
+        }
+        if let Some(object) = entry.decoded_object() {
+            return Some(Self::Unpacked(object));
+        }
+        match entry.packed_metadata() {
+            Some(metadata) => Some(Self::Packed(PackedVersion {
+                entry,
+                metadata: Box::new(metadata),
+                object: OnceCell::new(),
+            })),
             None => entry.last_object().map(Self::Unpacked),
         }
     }
 
-    pub(crate) fn object(&self) -> &K {
+    /// The object. It is decoded if needed. Returns `None` if it turns out not to decode.
+    pub(crate) fn object(&self) -> Option<&K> {
         match self {
-            Self::Stored(object) => object,
-            Self::Unpacked(object) => object,
+            Self::Stored(object) => Some(object),
+            Self::Unpacked(object) => Some(object),
+            Self::Packed(version) => {
+                let decoded = || version.entry.last_object();
+                version.object.get_or_init(decoded).as_deref()
+            }
         }
     }
 
     pub(crate) fn metadata(&self) -> &ObjectMeta {
-        self.object().metadata()
+        match self {
+            Self::Stored(object) => object.metadata(),
+            Self::Unpacked(object) => object.metadata(),
+            Self::Packed(version) => &version.metadata,
+        }
     }
 
     pub(crate) fn key(&self) -> ObjectKey {
-        self.object().key()
+        match self {
+            Self::Stored(object) => object.key(),
+            Self::Unpacked(object) => object.key(),
+            Self::Packed(version) => version.entry.key(),
+        }
     }
 }
 

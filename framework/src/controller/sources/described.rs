@@ -20,7 +20,7 @@ pub(super) fn described<C: Object + Serialize>(
 /// As [`described`], without the name of the object: `updated: data.b`.
 pub(super) fn what_happened<C: Object + Serialize>(change: &Change<'_, Version<'_, C>>) -> String {
     let changed = |old: &Version<'_, C>, new: &Version<'_, C>| {
-        let (old, new) = (whole(old.object())?, whole(new.object())?);
+        let (old, new) = (whole(old.object()?)?, whole(new.object()?)?);
         Some(changed_fields(&old, &new).to_string())
     };
     match change {

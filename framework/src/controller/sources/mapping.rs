@@ -126,12 +126,14 @@ impl<C: Object> Mapping<C> {
                 owner.into_iter().collect()
             }),
             Map::Metadata(map) => each(&|version| map(version.metadata())),
-            Map::Object(map) => each(&|version| map(version.object())),
+            Map::Object(map) => each(&|version| version.object().map(map).unwrap_or_default()),
             Map::Change(map) => {
                 let what = format!("the mapping from {kind} {}", change.last().key());
                 run_mapping(controller, &what, || {
-                    let change = change.map(Version::object);
-                    map(&change, &Lookup::new(&controller.caches))
+                    match change.try_map(Version::object) {
+                        Some(change) => map(&change, &Lookup::new(&controller.caches)),
+                        None => Ok(Vec::new()),
+                    }
                 })
             }
         }

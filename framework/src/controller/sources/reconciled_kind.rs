@@ -19,7 +19,7 @@ use crate::{
         wired::{Role, Wired},
     },
     queue::Priority,
-    resource::{ApiResource, ObjectKey},
+    resource::{ApiResource, ObjectKey, ObjectMeta},
 };
 
 /// The reconciled kind.
@@ -119,7 +119,14 @@ impl<K: Reconcilable> ReconciledKind<K> {
         let counts = passes() || deletion_began && ours;
         let (old_version, new_version) = (&old.resource_version, &new.resource_version);
         if !counts || queue.is_echo(key, old_version.as_deref(), new_version.as_deref()) {
-            let changed = self.finalizers_change(queue, before.object(), last.object());
+            let retired = self.retired_finalizers_appear(old, new);
+            let changed = match retired || !self.rules.have_conditions() || is_deleting(new) {
+                true => retired,
+                false => match (before.object(), last.object()) {
+                    (Some(old), Some(new)) => self.conditions_change(queue, old, new),
+                    _ => return Some(Cause::Undecodable),
+                },
+            };
             return changed.then_some(Cause::Finalizers);
         }
         if let Some(generations) = &queue.generations {
@@ -129,19 +136,23 @@ impl<K: Reconcilable> ReconciledKind<K> {
     }
 
     /// Whether a change that leads to no reconcile, because of the predicate or because the controller made it itself, leads to
-    /// finalizers that have to be added or removed.
-    fn finalizers_change(&self, queue: &Enqueuer<K>, old: &K, new: &K) -> bool {
-        let rules = &self.rules;
+    /// finalizers that have to be removed.
+    fn retired_finalizers_appear(&self, old: &ObjectMeta, new: &ObjectMeta) -> bool {
         // A write that an earlier change led to does nothing once the deletion has begun.
-        let began = new.is_deleting() && !old.is_deleting();
-        let is_retired =
-            rules.has_retired(new.metadata()) && (began || !rules.has_retired(old.metadata()));
-        if is_retired || !rules.have_conditions() || new.is_deleting() {
-            return is_retired;
-        }
+        let began = is_deleting(new) && !is_deleting(old);
+        self.rules.has_retired(new) && (began || !self.rules.has_retired(old))
+    }
+
+    /// Whether such a change leads to finalizers that have to be added or removed because of their conditions.
+    fn conditions_change(&self, queue: &Enqueuer<K>, old: &K, new: &K) -> bool {
+        let rules = &self.rules;
         let changed = || rules.change_between(old, new);
         // After a panic the reconcile asks the condition again, and its failure is shown on the object.
         let changed = queue.catch_panic("the condition of a finalizer", changed);
         changed.unwrap_or(true) && !leaves_out(queue, rules.predicate.as_ref(), new)
     }
+}
+
+fn is_deleting(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
 }

@@ -80,13 +80,12 @@ pub(crate) fn finish(
         }
         // No failure: something is not ready, and its change leads to the next call. An object that is gone has no changes.
         Outcome::Failed(failure) if failure.is_waiting() && exists => {
-            controller.metrics.success.inc();
             controller.key_states.with(key, |state| {
                 keep_applied(state, run);
                 state.failure = None;
             });
             tracing::debug!("{verb} {} {key} waits: {failure}", controller.resource.kind);
-            return wait_for_change(controller, work, Priority::Low);
+            return requeue(controller, failure.next_call(), work);
         }
         Outcome::Failed(failure) => {
             if failure.is_conflict() {

@@ -10,6 +10,7 @@ mod readiness;
 mod store;
 mod sync;
 
+mod decoding;
 mod publication;
 mod waiting;
 

@@ -73,6 +73,8 @@ impl<'de> serde::Deserialize<'de> for CborRaw<'de> {
 impl Codec for Cbor {
     type Raw<'de> = CborRaw<'de>;
 
+    const NULL: &'static [u8] = &[0xf6];
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],

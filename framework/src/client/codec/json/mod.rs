@@ -61,6 +61,8 @@ impl<'a> From<JsonRaw<'a>> for &'a [u8] {
 impl Codec for Json {
     type Raw<'de> = JsonRaw<'de>;
 
+    const NULL: &'static [u8] = b"null";
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],

@@ -1,0 +1,111 @@
+use std::sync::{Arc, atomic::Ordering};
+
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+
+use super::{Entry, FailureCount, decoded_forms::DecodedForms, encoded_entry::EncodedEntry};
+use crate::{
+    client::{ObjectBytes, Types},
+    resource::{ApiResource, Object, TypeMeta, Undecodable},
+};
+
+/// What the encoded objects of one cache share: how they are decoded, which of them are in memory decoded as well, and which
+/// ones turned out not to decode.
+pub(in crate::cache) struct EncodedCache<K> {
+    pub(super) resource: ApiResource,
+    decode: fn(&ObjectBytes, &ApiResource) -> Result<Arc<K>, String>,
+    pub(in crate::cache) forms: DecodedForms<K>,
+    /// The objects that turned out to be undecodable since the informer looked last: at most one for each version that the
+    /// cache has held since then.
+    failed: Mutex<Vec<Arc<Undecodable>>>,
+    has_failed: Notify,
+    /// Counts them.
+    pub(in crate::cache) failures: Arc<FailureCount>,
+}
+
+impl<K: Object + DeserializeOwned> EncodedCache<K> {
+    /// At most `share` of the bytes of the cache stay decoded; see [`DecodedForms`].
+    pub(in crate::cache) fn new(resource: ApiResource, share: Option<f64>) -> Arc<Self> {
+        Arc::new(Self {
+            resource,
+            decode: decode::<K>,
+            forms: DecodedForms::new(share),
+            failed: Mutex::default(),
+            has_failed: Notify::new(),
+            failures: Arc::default(),
+        })
+    }
+}
+
+impl<K: Object> EncodedCache<K> {
+    /// The object, as the cache stores it.
+    pub(in crate::cache) fn entry(self: &Arc<Self>, bytes: ObjectBytes) -> Entry<K> {
+        self.forms.note_stored(bytes.len());
+        Entry::packed(EncodedEntry::new(bytes, self.clone()))
+    }
+
+    /// Decodes an object that the cache will not store.
+    ///
+    /// # Errors
+    /// The readable parts of the object.
+    pub(in crate::cache) fn decode_now(
+        &self,
+        bytes: &ObjectBytes,
+    ) -> Result<Arc<K>, Box<Undecodable>> {
+        let decoded = self.decode(bytes);
+        decoded.map_err(|reason| Box::new(bytes.undecodable(&self.resource, reason)))
+    }
+
+    /// # Errors
+    /// The reason, which names a path and never a value.
+    pub(super) fn decode(&self, bytes: &ObjectBytes) -> Result<Arc<K>, String> {
+        let object = (self.decode)(bytes, &self.resource)?;
+        // The cache has read these itself, in another way.
+        let is_same = object.key() == *bytes.key()
+            && object.uid() == bytes.uid()
+            && object.resource_version() == bytes.resource_version();
+        match is_same {
+            true => Ok(object),
+            false => Err("metadata: the document has two of them".to_owned()),
+        }
+    }
+
+    /// Waits until the informer has something to do: objects turned out not to decode, or decoded forms may sleep. Losing the
+    /// future loses nothing.
+    pub(in crate::cache) async fn has_work(&self) {
+        tokio::select! {
+            () = self.has_failed.notified() => {}
+            () = self.forms.step_is_due() => {}
+        }
+    }
+
+    /// The objects that turned out to be undecodable since the last call, each version once. When they are marked in the
+    /// state that readers see, the caller calls [`note_marked`](Self::note_marked).
+    pub(in crate::cache) fn take_failed(&self) -> Vec<Arc<Undecodable>> {
+        std::mem::take(&mut self.failed.lock())
+    }
+
+    /// Notes that so many of them are marked, or are not in the cache any more.
+    pub(in crate::cache) fn note_marked(&self, objects: usize) {
+        self.failures.marked.fetch_add(objects, Ordering::Release);
+    }
+
+    pub(super) fn note_failure(&self, object: &Arc<Undecodable>) {
+        self.failures.found.fetch_add(1, Ordering::Release);
+        self.failed.lock().push(object.clone());
+        self.has_failed.notify_one();
+    }
+}
+
+fn decode<K: Object + DeserializeOwned>(
+    bytes: &ObjectBytes,
+    resource: &ApiResource,
+) -> Result<Arc<K>, String> {
+    let mut object: K = bytes.decode()?;
+    if let Some(TypeMeta { api_version, kind }) = object.types() {
+        Types { api_version, kind }.check_object(resource, false)?;
+    }
+    object.fill_types(resource);
+    Ok(Arc::new(object))
+}

@@ -1,0 +1,333 @@
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, ops::Range};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, Visitor},
+};
+
+use super::{lenient, object::object, types::Types};
+use crate::{
+    client::codec::{Codec, Encoding, with_codec},
+    resource::{ApiResource, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
+};
+
+/// An object as the server sent it, without its managed fields, and not decoded.
+///
+/// What a cache itself needs was read in one pass when the object arrived: its key, and where UID, resource version, labels,
+/// owner references and metadata lie. Everything else is read when somebody asks for it. The object may be nested to any depth.
+pub(crate) struct ObjectBytes {
+    encoding: Encoding,
+    /// The object. Strings follow it that lie in it with escapes.
+    bytes: Box<[u8]>,
+    /// The length of the object.
+    len: u32,
+    key: ObjectKey,
+    uid: Span,
+    resource_version: Span,
+    labels: Span,
+    owner_references: Span,
+    metadata: Span,
+    is_deleting: bool,
+}
+
+/// A part of the bytes. It is empty if the object does not have the field.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// A string, which is borrowed unless it has escapes.
+struct Text<'a>(Cow<'a, str>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "R: Deserialize<'de>"))]
+struct Outline<'a, R> {
+    #[serde(borrow, default)]
+    api_version: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    kind: Option<Text<'a>>,
+    #[serde(default = "none")]
+    metadata: Option<R>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "R: Deserialize<'de>"))]
+struct MetadataOutline<'a, R> {
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    resource_version: Option<Text<'a>>,
+    #[serde(default = "none")]
+    labels: Option<R>,
+    #[serde(default = "none")]
+    owner_references: Option<R>,
+    #[serde(default = "none")]
+    deletion_timestamp: Option<R>,
+    #[serde(default = "none")]
+    managed_fields: Option<R>,
+}
+
+fn none<R>() -> Option<R> {
+    None
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+impl ObjectBytes {
+    /// The object with these bytes. The managed fields are left out unless they are `wanted`.
+    ///
+    /// # Errors
+    /// The readable parts of the object, if its metadata cannot be read, or if it is of another kind than `resource`.
+    pub(super) fn read(
+        encoding: Encoding,
+        bytes: &[u8],
+        resource: &ApiResource,
+        wanted: bool,
+    ) -> Result<Self, Box<Undecodable>> {
+        let read =
+            with_codec!(encoding, codec => Self::read_as(codec, encoding, bytes, resource, wanted));
+        read.map_err(|reason| lenient::undecodable(encoding, bytes, resource, reason).into())
+    }
+
+    fn read_as<C: Codec>(
+        codec: C,
+        encoding: Encoding,
+        bytes: &[u8],
+        resource: &ApiResource,
+        wanted: bool,
+    ) -> Result<Self, String> {
+        if u32::try_from(bytes.len()).is_err() {
+            return Err("it is 4 GiB or larger".to_owned());
+        }
+        let outline = codec.read(bytes, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
+        let (api_version, kind) = (text(&outline.api_version), text(&outline.kind));
+        Types::new(api_version, kind).check_object(resource, true)?;
+        let Some(metadata) = outline.metadata.map(Into::<&[u8]>::into) else {
+            return Ok(Self::without_metadata(encoding, bytes));
+        };
+        let parts = codec.read(metadata, PhantomData::<MetadataOutline<'_, C::Raw<'_>>>);
+        let parts = parts.map_err(|reason| format!("metadata: {reason}"))?;
+        let place = |part: Option<&[u8]>| part.and_then(|part| place(bytes, part));
+        let managed_fields = parts.managed_fields.map(Into::into).filter(|_| !wanted);
+        let cut = Cut {
+            range: place(managed_fields).unwrap_or(0..0),
+            filling: match managed_fields {
+                Some(_) => C::NULL,
+                None => &[],
+            },
+        };
+        let mut stored = Vec::with_capacity(cut.shifted(bytes.len()));
+        stored.extend_from_slice(&bytes[..cut.range.start]);
+        stored.extend_from_slice(cut.filling);
+        stored.extend_from_slice(&bytes[cut.range.end..]);
+        let len = stored.len();
+        let mut string = |text: &Option<Text<'_>>| match text {
+            None => Span::default(),
+            Some(Text(text)) => {
+                let lies_at = match text {
+                    Cow::Borrowed(text) => place(Some(text.as_bytes())),
+                    Cow::Owned(_) => None,
+                };
+                match lies_at {
+                    Some(range) => cut.span(range),
+                    None => {
+                        let start = stored.len();
+                        stored.extend_from_slice(text.as_bytes());
+                        Span::of(start..stored.len())
+                    }
+                }
+            }
+        };
+        let (uid, resource_version) = (string(&parts.uid), string(&parts.resource_version));
+        let span = |part: Option<C::Raw<'_>>| {
+            let range = place(part.map(Into::into));
+            range.map_or(Span::default(), |range| cut.span(range))
+        };
+        let name = text(&parts.name).unwrap_or_default();
+        Ok(Self {
+            encoding,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+            key: ObjectKey::new(text(&parts.namespace), name),
+            uid,
+            resource_version,
+            labels: span(parts.labels),
+            owner_references: span(parts.owner_references),
+            metadata: place(Some(metadata)).map_or(Span::default(), |range| cut.span(range)),
+            is_deleting: parts.deletion_timestamp.is_some(),
+            bytes: stored.into(),
+        })
+    }
+
+    fn without_metadata(encoding: Encoding, bytes: &[u8]) -> Self {
+        Self {
+            encoding,
+            bytes: bytes.into(),
+            len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            key: ObjectKey::cluster(""),
+            uid: Span::default(),
+            resource_version: Span::default(),
+            labels: Span::default(),
+            owner_references: Span::default(),
+            metadata: Span::default(),
+            is_deleting: false,
+        }
+    }
+
+    /// Namespace and name. An object without a name has an empty one.
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// `metadata.uid`
+    pub(crate) fn uid(&self) -> Option<&str> {
+        self.string(self.uid)
+    }
+
+    /// `metadata.resourceVersion`
+    pub(crate) fn resource_version(&self) -> Option<&str> {
+        self.string(self.resource_version)
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.is_deleting
+    }
+
+    /// `metadata.labels`. Those that are no strings are left out.
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        match self.part(self.labels) {
+            Some(labels) => with_codec!(self.encoding, codec => {
+                let all = codec.read_owned(labels);
+                all.unwrap_or_else(|_| lenient::labels(codec, labels))
+            }),
+            None => BTreeMap::new(),
+        }
+    }
+
+    /// `metadata.ownerReferences`. Those that do not decode are left out.
+    pub(crate) fn owner_references(&self) -> Vec<OwnerReference> {
+        match self.part(self.owner_references) {
+            Some(owners) => with_codec!(self.encoding, codec => {
+                let all = codec.read_owned(owners);
+                all.unwrap_or_else(|_| lenient::owner_references(codec, owners))
+            }),
+            None => Vec::new(),
+        }
+    }
+
+    /// `metadata`, without the managed fields. Returns `None` if it does not decode.
+    pub(crate) fn metadata(&self) -> Option<ObjectMeta> {
+        let metadata = self.part(self.metadata)?;
+        with_codec!(self.encoding, codec => codec.read_owned(metadata)).ok()
+    }
+
+    /// Decodes the object.
+    ///
+    /// # Errors
+    /// The reason, which names a path and never a value.
+    pub(crate) fn decode<K: DeserializeOwned>(&self) -> Result<K, String> {
+        let bytes = self.object();
+        // What the caller does not want is not there any more.
+        with_codec!(self.encoding, codec => object(codec, bytes, true))
+    }
+
+    /// The readable parts of an object that does not decode.
+    pub(crate) fn undecodable(&self, resource: &ApiResource, reason: String) -> Undecodable {
+        lenient::undecodable(self.encoding, self.object(), resource, reason)
+    }
+
+    /// Bytes of the object.
+    pub(crate) fn len(&self) -> usize {
+        self.object().len()
+    }
+
+    fn object(&self) -> &[u8] {
+        let object = self.bytes.get(..self.len as usize);
+        object.unwrap_or_default()
+    }
+
+    fn string(&self, span: Span) -> Option<&str> {
+        std::str::from_utf8(self.part(span)?).ok()
+    }
+
+    /// `None` if the object does not have the field.
+    fn part(&self, span: Span) -> Option<&[u8]> {
+        let part = self.bytes.get(span.start as usize..span.end as usize);
+        part.filter(|_| span.end > 0)
+    }
+}
+
+impl Span {
+    fn of(range: Range<usize>) -> Self {
+        let [start, end] = [range.start, range.end].map(u32::try_from);
+        match (start, end) {
+            (Ok(start), Ok(end)) => Self { start, end },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// What is cut out of the bytes, and what takes its place.
+struct Cut {
+    range: Range<usize>,
+    filling: &'static [u8],
+}
+
+impl Cut {
+    /// Where the byte at `at` lies after the cut. The byte must not lie in the cut.
+    fn shifted(&self, at: usize) -> usize {
+        match at >= self.range.end {
+            true => at - self.range.len() + self.filling.len(),
+            false => at,
+        }
+    }
+
+    fn span(&self, range: Range<usize>) -> Span {
+        Span::of(self.shifted(range.start)..self.shifted(range.end))
+    }
+}
+
+fn text<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
+    text.as_ref().map(|text| &*text.0)
+}
+
+/// Where `part` lies in `bytes`. Returns `None` if it does not lie there.
+fn place(bytes: &[u8], part: &[u8]) -> Option<Range<usize>> {
+    let start = part.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
+    let range = start..start.checked_add(part.len())?;
+    (range.end <= bytes.len()).then_some(range)
+}
+
+/// Shows the key only: objects may hold secrets.
+impl fmt::Debug for ObjectBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ObjectBytes").field(&self.key).finish()
+    }
+}

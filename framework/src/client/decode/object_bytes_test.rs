@@ -1,0 +1,180 @@
+//! What is read of an object that is not decoded.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+
+use super::{ObjectBytes, decode_object, event::Event, split_event, split_list};
+use crate::{
+    client::{
+        WatchEvent,
+        codec::{ALL_ENCODINGS, Encoded, Encoding},
+    },
+    resource::ApiResource,
+};
+
+fn config_maps() -> ApiResource {
+    ApiResource::of::<ConfigMap>()
+}
+
+fn read(encoding: Encoding, bytes: &[u8]) -> ObjectBytes {
+    ObjectBytes::read(encoding, bytes, &config_maps(), false).unwrap()
+}
+
+fn object() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "a", "namespace": "n", "uid": "u-1", "resourceVersion": "17",
+            "labels": {"app": "web", "managedFields": "x"},
+            "deletionTimestamp": "2026-01-02T03:04:05Z",
+            "managedFields": [{"manager": "m, \"x\"", "fieldsV1": {"f:a": {}}}],
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "o", "uid": "owner"}],
+        },
+        "data": {"quoted": "\"\\\n\u{e9}", "managedFields": "kept"},
+    })
+}
+
+#[test]
+fn every_encoding_gives_the_same_fields_and_the_same_object_without_its_managed_fields() {
+    for encoding in ALL_ENCODINGS {
+        let bytes = encoding.write(&object()).unwrap();
+        let (read, len) = (read(*encoding, &bytes), bytes.len());
+        assert_eq!(read.key().as_str(), "n/a");
+        assert_eq!(
+            (read.uid(), read.resource_version()),
+            (Some("u-1"), Some("17"))
+        );
+        assert!(read.is_deleting());
+        assert_eq!(json!(read.labels()), object()["metadata"]["labels"]);
+        assert_eq!(read.owner_references()[0].uid, "owner");
+        let encoding = *encoding;
+        let expected: ConfigMap = decode_object(&Encoded { encoding, bytes }, false).unwrap();
+        assert_eq!(read.metadata().unwrap(), expected.metadata);
+        assert_eq!(read.decode::<ConfigMap>().unwrap(), expected);
+        assert!(read.len() < len - 30, "{} of {len}", read.len());
+    }
+}
+
+#[test]
+fn the_managed_fields_are_cut_wherever_they_are_and_nothing_else() {
+    for place in 0..5 {
+        for space in ["", " ", "\n  "] {
+            let managed = format!(
+                r#""managedFields"{space}:{space}[{{"manager":"m","fieldsV1":{{"f:a":{{}}}}}}]{space}"#
+            );
+            let mut parts = vec![
+                r#""name":"a""#.to_owned(),
+                r#""uid":"u-1""#.to_owned(),
+                r#""labels":{"app":"web"}"#.to_owned(),
+                r#""resourceVersion":"17""#.to_owned(),
+            ];
+            parts.insert(place, managed);
+            let text = format!(
+                r#"{{"data":{{"b":"c"}},"metadata":{{{}}},"immutable":true}}"#,
+                parts.join(" , ")
+            );
+            let read = read(Encoding::Json, text.as_bytes());
+            assert_eq!(
+                (read.uid(), read.resource_version()),
+                (Some("u-1"), Some("17"))
+            );
+            assert_eq!(read.labels()["app"], "web");
+            let whole = decode_object(&Encoded::json(text), false);
+            assert_eq!(read.decode::<ConfigMap>(), whole);
+        }
+    }
+}
+
+#[test]
+fn managed_fields_that_are_wanted_stay() {
+    let bytes = object().to_string();
+    let all = ObjectBytes::read(Encoding::Json, bytes.as_bytes(), &config_maps(), true).unwrap();
+    let metadata = all.decode::<ConfigMap>().unwrap().metadata;
+    assert_eq!(metadata.managed_fields.unwrap().len(), 1);
+    assert_eq!(all.len(), bytes.len());
+}
+
+#[test]
+fn strings_with_escapes_and_missing_fields_are_read() {
+    let read_text = |text: &str| read(Encoding::Json, text.as_bytes());
+    let escaped = read_text(
+        r#"{"metadata":{"name":"\u0061","uid":"u\u002d1","managedFields":[1],"resourceVersion":"\u0031"}}"#,
+    );
+    assert_eq!(escaped.key().as_str(), "a");
+    assert_eq!(
+        (escaped.uid(), escaped.resource_version()),
+        (Some("u-1"), Some("1"))
+    );
+    assert_eq!(
+        escaped
+            .decode::<ConfigMap>()
+            .unwrap()
+            .metadata
+            .uid
+            .as_deref(),
+        Some("u-1")
+    );
+    for text in [
+        "{}",
+        r#"{"metadata":null}"#,
+        r#"{"metadata":{"labels":null,"managedFields":null}}"#,
+    ] {
+        let empty = read_text(text);
+        assert_eq!(
+            (empty.key().name(), empty.uid(), empty.resource_version()),
+            ("", None, None)
+        );
+        assert!(empty.labels().is_empty() && empty.owner_references().is_empty());
+    }
+}
+
+#[test]
+fn an_object_of_any_depth_is_stored() {
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let text = format!(r#"{{"metadata":{{"name":"a","x":{deep}}},"data":null,"more":{deep}}}"#);
+    let read = read(Encoding::Json, text.as_bytes());
+    assert_eq!(read.len(), text.len());
+    assert!(
+        read.decode::<ConfigMap>().is_ok(),
+        "the type does not want it"
+    );
+}
+
+#[test]
+fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itself() {
+    let object = object().to_string();
+    let bad = r#"{"metadata":{"name":3,"namespace":"n","uid":"u"}}"#;
+    let other = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}"#;
+    let list =
+        format!(r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{object},{bad},{other}]}}"#);
+    let list = split_list(&Encoded::json(list), &config_maps(), false).unwrap();
+    assert_eq!((list.items.len(), list.undecodable.len()), (1, 2));
+    assert_eq!(
+        list.undecodable[0].reason,
+        "metadata: name: expected a string, found an integer"
+    );
+    assert_eq!(
+        list.undecodable[1].reason,
+        "kind: expected `ConfigMap` of `v1`, found `Pod` of `v1`"
+    );
+    for frame in [
+        format!(r#"{{"type":"ADDED","object":{object}}}"#),
+        format!(r#"{{"object":{object},"type":"ADDED","more":{{}}}}"#),
+    ] {
+        let event = split_event(&Encoded::json(frame), None, &config_maps(), false);
+        let Ok(Event::Event(WatchEvent::Added(read))) = event else {
+            panic!("no object");
+        };
+        assert_eq!(
+            read.decode::<ConfigMap>(),
+            list.items[0].decode::<ConfigMap>()
+        );
+        assert_eq!(read.len(), list.items[0].len());
+    }
+    let frame = format!(r#"{{"type":"MODIFIED","object":{bad}}}"#);
+    let event = split_event(&Encoded::json(frame), None, &config_maps(), false);
+    assert!(matches!(
+        event,
+        Ok(Event::Event(WatchEvent::Undecodable { .. }))
+    ));
+}
