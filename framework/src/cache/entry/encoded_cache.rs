@@ -1,4 +1,4 @@
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -88,11 +88,10 @@ impl<K: Object> EncodedCache<K> {
 
     /// Notes that so many of them are marked, or are not in the cache any more.
     pub(in crate::cache) fn note_marked(&self, objects: usize) {
-        self.failures.marked.fetch_add(objects, Ordering::Release);
+        self.failures.note_marked(objects);
     }
 
     pub(super) fn note_failure(&self, object: &Arc<Undecodable>) {
-        self.failures.found.fetch_add(1, Ordering::Release);
         self.failed.lock().push(object.clone());
         self.has_failed.notify_one();
     }

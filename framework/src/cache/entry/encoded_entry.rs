@@ -49,6 +49,8 @@ impl<K: Object> EncodedEntry<K> {
         let mut is_first = false;
         let failure = self.failure.get_or_init(|| {
             is_first = true;
+            // Before a reader gets the failure: its call must not prune.
+            self.cache.failures.note_found();
             Arc::new(self.bytes.undecodable(&self.cache.resource, reason))
         });
         if is_first {

@@ -1,9 +1,4 @@
-use std::{
-    borrow::Borrow,
-    fmt,
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
 
 use super::{Listing, Snapshot, ValueListing, published::PublishedState};
 use crate::{
@@ -151,7 +146,7 @@ impl<K: Object> Lister<K> {
             .clone()
             .filter(|_| self.on_undecodable.is_some());
         // Read before the snapshot: a failure that is not marked in the snapshot counts as a later one.
-        let marked = failures.map(|failures| (failures.marked.load(Ordering::Acquire), failures));
+        let marked = failures.map(|failures| (failures.marked(), failures));
         let snapshot = self.published.snapshot_arc();
         if let Some(function) = &self.on_undecodable {
             if snapshot.undecodable() > 0 {
@@ -159,7 +154,7 @@ impl<K: Object> Lister<K> {
             } else if let Some((marked, failures)) = marked {
                 let snapshot = snapshot.clone();
                 function(UndecodableRead::Snapshot(Box::new(move || {
-                    let has_failed = failures.found.load(Ordering::Acquire) != marked;
+                    let has_failed = failures.found() != marked;
                     has_failed.then(|| first_undecodable(&snapshot)).flatten()
                 })));
             }
