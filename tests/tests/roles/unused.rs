@@ -1,4 +1,4 @@
-use pilothouse::testing::{Cluster, RequestMatcher};
+use pilothouse::testing::{Answer, Cluster, RequestMatcher};
 
 /// What goes wrong while an example works.
 pub(super) type FaultPath = fn(&Cluster);
@@ -37,6 +37,16 @@ const HTTPS: &str = "for the certificates of webhooks and conversions over HTTPS
 fn lose(cluster: &Cluster, resource: &str) {
     let writes = RequestMatcher::any().verb("patch").resource(resource);
     cluster.faults().lose_responses(writes, 12);
+}
+
+/// Fails the writes of a resource for a while, and not always for the same reason.
+fn fail_differently(cluster: &Cluster, resource: &str) {
+    for reason in ["the disk is full", "the disk is broken"] {
+        let writes = RequestMatcher::any().verb("patch").resource(resource);
+        let answer = Answer::status(500, "InternalError").message(reason);
+        // The client tries each again.
+        cluster.faults().answer(writes, answer, 24);
+    }
 }
 
 const fn unsure(example: &'static str, permission: &'static str, fault: FaultPath) -> Unused {
@@ -100,9 +110,8 @@ pub(super) const UNUSED: &[Unused] = &[
     Unused {
         example: "file-backup",
         permission: "patch events",
-        reason: "changes the text of an Event when a failure has another one. The failures of its story are all alike; those of the \
-                 other stories are not",
-        fault: None,
+        reason: "changes the text of an Event when a failure has another one. The failures of its story are all alike",
+        fault: Some(|cluster| fail_differently(cluster, "filebackups")),
     },
     unsure(
         "file-backup",
