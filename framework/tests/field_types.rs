@@ -17,6 +17,7 @@ use pilothouse::{
         api::core::v1::{Lifecycle, PersistentVolumeClaim, PodTemplateSpec},
     },
     resource::ObjectMeta,
+    testing,
 };
 use pilothouse_sandbox::internals::schema::Schema as ServerSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -45,6 +46,32 @@ struct PoolSpec<T> {
     members: Vec<T>,
 }
 // ANCHOR_END: types
+
+// ANCHOR: bounded
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+struct Tag(#[schema(max_length = 63)] String);
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+struct PageSpec {
+    #[schema(
+        max_items = 32,
+        rule("self.all(a, self.exists_one(b, a == b))", "each tag once")
+    )]
+    tags: Vec<Tag>,
+}
+// ANCHOR_END: bounded
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+struct Page {
+    metadata: ObjectMeta,
+    spec: PageSpec,
+}
+
+#[test]
+fn a_type_around_a_text_bounds_the_items_of_a_list() {
+    testing::definition::<Page>().check().unwrap();
+}
 
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "demo.example.com", version = "v1", namespaced)]

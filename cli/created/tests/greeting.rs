@@ -3,7 +3,7 @@
 use greeting::{Greeting, GreetingReconciler, GreetingSpec};
 use pilothouse::{
     prelude::*,
-    testing::{Cluster, Offline},
+    testing::{self, Cluster, Offline},
 };
 use serde_json::json;
 
@@ -21,6 +21,12 @@ fn example(text: &str) -> Greeting {
 
 fn has_text(text: &str) -> impl Fn(&ConfigMap) -> bool + '_ {
     move |map| map.data.as_ref().is_some_and(|data| data["text"] == text)
+}
+
+/// What an API server checks before it takes the definition: the schema, and the rules with their cost.
+#[test]
+fn the_definition_is_accepted() {
+    testing::definition::<Greeting>().check().unwrap();
 }
 
 /// Without a server: what one reconcile writes.

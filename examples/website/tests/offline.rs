@@ -8,13 +8,20 @@ use pilothouse::{
     },
     prelude::*,
     resource::{Conditions, NewCondition, Status},
-    testing::Offline,
+    testing::{self, Offline},
 };
 use website::{Website, WebsiteReconciler, WebsiteSpec, WebsiteStatus};
 
 #[allow(dead_code)]
 #[path = "../src/main.rs"]
 mod website;
+
+// ANCHOR: definition
+#[test]
+fn the_definition_is_accepted() {
+    testing::definition::<Website>().check().unwrap();
+}
+// ANCHOR_END: definition
 
 fn site(html: &str) -> Website {
     Website {

@@ -63,7 +63,7 @@
 //! | --- | --- |
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
-//! | `definition_check.rs`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
+//! | `definition_check/`, `program_check.rs` | what `crd` checks before it prints; what can be wrong in a program |
 //! | `compatible.rs` | `crd --compatible-with` |
 //! | `definitions/` | the commands `crd install` and `crd migrate` |
 //! | `rbac.rs`, `declared_access.rs` | the command `rbac`; the access that no reconciler tells |
@@ -131,6 +131,8 @@ mod work_tasks;
 
 pub use debug::{DebugReport, InformerReport, UndecodableReport};
 pub use declared_access::Declared;
+#[cfg(feature = "dev")]
+pub(crate) use definition_check::{OwnDefinition, check as check_definitions};
 pub use error::OperatorError;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;

@@ -23,6 +23,7 @@
 //! * [`Cluster::pods`] lets Pods fail, crash again and again, never become ready, or lose their node.
 //! * [`Offline`] runs a reconciler without any server: objects in, writes out.
 //! * [`OfflineAdmission`] runs webhooks and the schema on an object.
+//! * [`definition`] checks the definition of a kind: its schema, its rules with their cost, and its size.
 //! * [`round_trips`] checks that the conversions between the versions of a kind lose nothing.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
 //! * [`Cluster::requests`] lists the requests that the server answered.
@@ -32,11 +33,13 @@
 //! | --- | --- |
 //! | `cluster.rs` | [`Cluster`], and [`TimedOut`]: a condition did not hold in time |
 //! | `admission.rs` | [`OfflineAdmission`] |
+//! | `definition.rs` | [`definition`], [`DefinitionCheck`] and [`RefusedDefinition`] |
 //! | `offline` | [`Offline`] and [`Sent`] |
 //! | `round_trips` | [`round_trips`], [`RoundTrips`] and [`BrokenRoundTrip`] |
 
 mod admission;
 mod cluster;
+mod definition;
 #[cfg(test)]
 mod not_ready_test;
 mod offline;
@@ -44,6 +47,7 @@ mod round_trips;
 
 pub use admission::OfflineAdmission;
 pub use cluster::{Cluster, TimedOut};
+pub use definition::{DefinitionCheck, RefusedDefinition, definition};
 pub use offline::{Offline, Sent};
 pub use round_trips::{BrokenRoundTrip, RoundTrips, round_trips};
 

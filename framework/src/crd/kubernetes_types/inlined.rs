@@ -7,6 +7,7 @@ use k8s_openapi::{
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
+use super::merging;
 use crate::crd::Schema;
 
 /// Describes `T` as k8s-openapi does, with what a structural schema needs besides.
@@ -14,6 +15,7 @@ use crate::crd::Schema;
 /// * References are replaced by what they refer to. A type in itself is an open object there.
 /// * Types that k8s-openapi describes too loosely have the framework's schema: quantities and open objects.
 /// * `metadata` is not required, because no API requires it and k8s-openapi reads an object without it.
+/// * Lists and maps have the rules by which several appliers share them.
 #[derive(Debug)]
 pub struct Inlined<T>(PhantomData<T>);
 
@@ -39,7 +41,11 @@ impl<T: JsonSchema> JsonSchema for Inlined<T> {
             definitions: &definitions,
             open: vec![T::schema_name().into_owned()],
         };
-        schemars::Schema::try_from(inliner.inline(schema)).unwrap_or_default()
+        let mut schema = inliner.inline(schema);
+        if let Value::Object(schema) = &mut schema {
+            merging::add(&T::schema_name(), schema);
+        }
+        schemars::Schema::try_from(schema).unwrap_or_default()
     }
 }
 
@@ -98,7 +104,10 @@ impl Inliner<'_> {
         }
         self.open.push(name.to_owned());
         let found = self.definitions.get(name).cloned().unwrap_or_default();
-        let found = self.inline(found);
+        let mut found = self.inline(found);
+        if let Value::Object(found) = &mut found {
+            merging::add(name, found);
+        }
         self.open.pop();
         found
     }

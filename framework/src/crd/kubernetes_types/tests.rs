@@ -14,9 +14,9 @@ use crate::{
     resource::ApiResource,
 };
 
-/// The schema of a spec in its definition.
-fn spec(describe: Describe) -> Result<Value, String> {
-    let declaration = Declaration {
+/// A kind whose spec this describes.
+fn declaration(describe: Describe) -> Declaration {
+    Declaration {
         singular: "thing",
         short_names: &[],
         categories: &[],
@@ -29,7 +29,12 @@ fn spec(describe: Describe) -> Result<Value, String> {
         spec_required: false,
         status: None,
         marks: || schemars::json_schema!({}),
-    };
+    }
+}
+
+/// The schema of a spec in its definition.
+fn spec(describe: Describe) -> Result<Value, String> {
+    let declaration = declaration(describe);
     let built = build(&ApiResource::of::<ConfigMap>(), &declaration);
     let (crd, _) = built.map_err(|error| error.to_string())?;
     let crd = to_json(&crd);
@@ -88,6 +93,10 @@ fn bytes_and_quantities_have_their_form() {
 
 #[cfg(feature = "k8s-schemas")]
 mod whole {
+    use std::sync::Arc;
+
+    use pilothouse_sandbox::{Sandbox, internals::builtin};
+
     use super::*;
     use crate::k8s::{
         api::{
@@ -99,6 +108,11 @@ mod whole {
         },
         apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    };
+    use crate::{
+        client::{Api, Client, Config, Patch, PatchParams},
+        crd,
+        resource::DynamicObject,
     };
 
     #[test]
@@ -136,6 +150,144 @@ mod whole {
         ] {
             property(describe, &format!("/properties/{field}"));
         }
+    }
+
+    /// Lists whose keys are neither required nor have a default in Kubernetes, so that a definition cannot say their type.
+    const NOT_IN_A_DEFINITION: [&str; 15] = [
+        "DaemonSet.status.conditions",
+        "DaemonSetStatus.conditions",
+        "Deployment.status.conditions",
+        "DeploymentStatus.conditions",
+        "FlowSchema.status.conditions",
+        "FlowSchemaStatus.conditions",
+        "PriorityLevelConfiguration.status.conditions",
+        "PriorityLevelConfigurationStatus.conditions",
+        "ReplicaSet.status.conditions",
+        "ReplicaSetStatus.conditions",
+        "ResourceClaim.status.devices",
+        "ResourceClaimStatus.devices",
+        "ServiceAccount.secrets",
+        "StatefulSet.status.conditions",
+        "StatefulSetStatus.conditions",
+    ];
+
+    /// Compares how lists and maps are merged, in the whole depth. Returns the number of those that have a rule.
+    fn same_rules(own: &Value, kubernetes: &Value, path: &str) -> usize {
+        // A type in itself is an open object.
+        if own["x-kubernetes-preserve-unknown-fields"] == true {
+            return 0;
+        }
+        let mut found = 0;
+        for key in [
+            "x-kubernetes-list-type",
+            "x-kubernetes-list-map-keys",
+            "x-kubernetes-map-type",
+        ] {
+            let is_known = NOT_IN_A_DEFINITION.iter().any(|end| path.ends_with(end));
+            // Lists are atomic and maps are granular without a rule.
+            let rule = |schema: &Value| match &schema[key] {
+                Value::String(text) if text == "atomic" && key == "x-kubernetes-list-type" => {
+                    Value::Null
+                }
+                Value::String(text) if text == "granular" => Value::Null,
+                other => other.clone(),
+            };
+            if !is_known {
+                assert_eq!(rule(own), rule(kubernetes), "{path}: {key}");
+                found += usize::from(!rule(own).is_null());
+            }
+        }
+        for (field, schema) in own["properties"].as_object().into_iter().flatten() {
+            let other = &kubernetes["properties"][field];
+            // The document of the sandbox has no alpha fields.
+            if other.is_object() {
+                found += same_rules(schema, other, &format!("{path}.{field}"));
+            }
+        }
+        for (key, end) in [("items", "[]"), ("additionalProperties", "{}")] {
+            if own[key].is_object() {
+                found += same_rules(&own[key], &kubernetes[key], &format!("{path}{end}"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn several_appliers_share_the_lists_of_a_type_as_they_do_in_kubernetes() {
+        let mut found = 0;
+        for (name, describe) in all() {
+            let name = name.replace(' ', "");
+            let Some((module, ty)) = name.rsplit_once("::") else {
+                continue;
+            };
+            let document =
+                builtin::schema_json(&format!("io.k8s.{}.{ty}", module.replace("::", ".")));
+            if document["properties"].is_object() {
+                found += same_rules(
+                    &spec(describe).unwrap()["properties"]["spec"],
+                    &document,
+                    ty,
+                );
+            }
+        }
+        assert!(found > 500, "{found} lists and maps have a rule");
+    }
+
+    /// Two programs apply a template without `force`: a side-car and a variable beside what the first one applies.
+    #[tokio::test(start_paused = true)]
+    async fn two_appliers_share_the_containers_variables_and_ports_of_a_template() {
+        let kind = ApiResource {
+            group: "templates.example.com".into(),
+            version: "v1".into(),
+            kind: "Thing".into(),
+            plural: "things".into(),
+            namespaced: true,
+        };
+        let declaration = declaration(<PodTemplateSpec as Schema>::describe);
+        let (definition, _) = build(&kind, &declaration).unwrap();
+        let sandbox = Sandbox::builder().seed(1).build().unwrap();
+        let pipes = sandbox.clone();
+        let config = Config::new(http::Uri::from_static("http://sandbox"));
+        let client = Client::builder(config).connector(Arc::new(move || Ok(pipes.connect())));
+        let client = client.build().unwrap();
+        crd::install(&client, &[definition], "tests").await.unwrap();
+        let api = Api::<DynamicObject>::of(&client, kind, Some("default"));
+        let apply = async |manager: &str, containers: Value| {
+            let object = json!({
+                "apiVersion": "templates.example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
+                "spec": {"spec": {"containers": containers}},
+            });
+            let params = PatchParams::apply(manager);
+            let applied = api
+                .patch("a", &params, &Patch::Apply(object))
+                .await
+                .unwrap();
+            json!(applied)["spec"]["spec"]["containers"].take()
+        };
+        let web = json!({
+            "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}],
+        });
+        apply("operator", json!([web])).await;
+        let added = json!([
+            {"name": "log", "image": "fluent"},
+            {"name": "web", "env": [{"name": "B", "value": "2"}], "ports": [{"containerPort": 80, "protocol": "UDP"}]},
+        ]);
+        apply("mesh", added).await;
+        let both = apply("operator", json!([web])).await;
+        let expected = json!([
+            {
+                "name": "web", "image": "nginx",
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}],
+            },
+            {"name": "log", "image": "fluent"},
+        ]);
+        let sorted = |containers: &Value| {
+            let mut all = containers.as_array().unwrap().clone();
+            all.sort_by_key(|one| one["name"].to_string());
+            all
+        };
+        assert_eq!(sorted(&both), sorted(&expected));
     }
 
     /// k8s-openapi demands `metadata`, which the template of a claim in a StatefulSet does not have.

@@ -1,0 +1,119 @@
+use std::sync::Arc;
+
+use pilothouse_sandbox::Sandbox;
+use serde_json::Value;
+
+use super::{OwnDefinition, place::Place, unbounded::missing_bounds};
+use crate::{
+    client::{Client, Config},
+    crd::{self, InstallError},
+    operator::OperatorError,
+    resource::{RulePlace, StatusCause},
+};
+
+/// Installs the definitions in an API server in this process, as `dev` does, and returns what it refuses.
+pub(super) fn refusals(definitions: &[OwnDefinition]) -> Result<Vec<String>, OperatorError> {
+    // The caller may be in a runtime, as an async test is, and a thread has at most one.
+    let checked = std::thread::scope(|scope| scope.spawn(|| in_own_runtime(definitions)).join());
+    checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn in_own_runtime(definitions: &[OwnDefinition]) -> Result<Vec<String>, OperatorError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let sandbox = Sandbox::builder().build();
+        let sandbox = sandbox.map_err(|error| OperatorError::Sandbox {
+            port: 0,
+            reason: error.to_string(),
+        })?;
+        let pipes = sandbox.clone();
+        let client = Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
+            .connector(Arc::new(move || Ok(pipes.connect())))
+            .build()?;
+        let mut refused = Vec::new();
+        for own in definitions {
+            let definition = std::slice::from_ref(&own.definition);
+            if let Err(error) = crd::install(&client, definition, "crd").await {
+                refused.extend(problems(own, &error));
+            }
+        }
+        sandbox.shutdown().await;
+        Ok(refused)
+    })
+}
+
+/// The problems of a refused definition, each with the Rust type and the path of the field.
+fn problems(own: &OwnDefinition, error: &InstallError) -> Vec<String> {
+    let status = match error {
+        InstallError::Client(error) => error.status(),
+        _ => None,
+    };
+    let details = status.and_then(|status| status.details.as_ref());
+    let causes = details.map_or(&[][..], |details| &details.causes);
+    // A rule that alone costs too much is named a second time as a part of the sum.
+    let is_told = |one: &StatusCause| {
+        let is_part = |cause: &StatusCause| cause.message.contains("contributed to");
+        let same = |cause: &StatusCause| cause.field == one.field && !is_part(cause);
+        is_part(one) && causes.iter().any(same)
+    };
+    let mut problems: Vec<String> = causes
+        .iter()
+        .filter(|cause| !is_told(cause))
+        .map(|cause| match Place::of(&cause.field) {
+            Some(place) => problem(own, &place, &cause.message),
+            None => format!("{}: {}: {}", own.name(), cause.field, cause.message),
+        })
+        .collect();
+    if problems.is_empty() {
+        problems.push(format!("{}: {error}", own.name()));
+    }
+    problems
+}
+
+/// What the server says about a place in a schema, as one line if the text of the server is one.
+fn problem(own: &OwnDefinition, place: &Place<'_>, message: &str) -> String {
+    let path = place.path();
+    let version = own.definition.spec.versions.get(place.version);
+    // Places in the source are known for the stored version only.
+    let is_stored = version.is_some_and(|version| version.storage);
+    let is_source =
+        |one: &&RulePlace| is_stored && one.path == path && place.rule() == Some(one.rule);
+    let source = own.places.iter().find(is_source);
+    let name = match version {
+        Some(version) if !is_stored => format!("{} in {}", own.name(), version.name),
+        _ => own.name(),
+    };
+    let schema = version.and_then(|version| version.schema.as_ref()?.open_api_v3_schema.as_ref());
+    let schema = schema.and_then(|schema| serde_json::to_value(schema).ok());
+    let text = with_advice(&schema.unwrap_or_default(), place, message);
+    let source = source.map_or("", |place| &place.source);
+    [source, &name, &path, place.keyword, &text]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// The text of the server, with the rule and what makes it cheaper instead of general advice, if it says that a rule costs too much.
+fn with_advice(schema: &Value, place: &Place<'_>, message: &str) -> String {
+    if !message.contains(" cost ") {
+        return message.to_owned();
+    }
+    let message = message.split(" (try ").next().unwrap_or(message);
+    let Some(rule) = place.rule() else {
+        return format!("{message}: add the bounds that the rules lack, or simplify the rules");
+    };
+    let rule = &place.schema(schema)["x-kubernetes-validations"][rule];
+    let part = match place.keyword.ends_with(".messageExpression") {
+        true => "messageExpression",
+        false => "rule",
+    };
+    let expression = rule[part].as_str().unwrap_or_default();
+    let bounds = match missing_bounds(schema, place, expression) {
+        bounds if bounds.is_empty() => "lower the bounds of what it reads".to_owned(),
+        bounds => format!("add {bounds}"),
+    };
+    format!("{message}: `{expression}`: {bounds}, or simplify the expression")
+}
