@@ -60,8 +60,8 @@ fn main() -> ExitCode {
             check_finds_each_mistake_and_none_in_what_new_writes,
         ),
         (
-            "check_takes_no_write_that_time_asks_for_as_a_mistake",
-            check_takes_no_write_that_time_asks_for_as_a_mistake,
+            "check_takes_no_write_of_time_or_of_the_framework_as_a_mistake",
+            check_takes_no_write_of_time_or_of_the_framework_as_a_mistake,
         ),
     ];
     for (name, test) in tests.into_iter().filter(|(name, _)| is_chosen(name)) {
@@ -121,7 +121,7 @@ fn finds_nothing(operator: &str) {
     assert!(output.status.success());
 }
 
-fn check_takes_no_write_that_time_asks_for_as_a_mistake() {
+fn check_takes_no_write_of_time_or_of_the_framework_as_a_mistake() {
     finds_nothing("timed");
 }
 

@@ -1,9 +1,14 @@
-//! An operator that time drives: each two seconds it writes another text.
+//! An operator that time drives: each two seconds it writes another text. It has a webhook, too.
 
 use greeting::Greeting;
-use pilothouse::prelude::*;
+use pilothouse::{
+    prelude::*,
+    webhook::{Admission, Change, Denied, Validate, Warnings},
+};
 
 struct Timed;
+
+struct Accepted;
 
 /// The milliseconds between two texts.
 const TURN: i64 = 2000;
@@ -29,6 +34,16 @@ impl Reconciler for Timed {
     }
 }
 
+impl Validate for Accepted {
+    type Resource = Greeting;
+
+    async fn validate(&self, _: &Change<Greeting>, _: &Admission) -> Result<Warnings, Denied> {
+        Ok(Warnings::none())
+    }
+}
+
 pub(super) fn operator() -> Operator {
-    Operator::new("greeting").controller(Timed)
+    Operator::new("greeting")
+        .controller(Timed)
+        .validates(Accepted)
 }

@@ -143,7 +143,12 @@ impl Trial {
                 && !one.user_agent.starts_with(TRIAL)
                 && !matches!(
                     &*one.resource,
-                    "" | "events" | "leases" | "customresourcedefinitions"
+                    "" | "events"
+                        | "leases"
+                        | "customresourcedefinitions"
+                        // With webhooks the operator itself writes these, and no object owns them.
+                        | "validatingwebhookconfigurations"
+                        | "mutatingwebhookconfigurations"
                 )
         });
         requests
