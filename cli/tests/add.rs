@@ -67,6 +67,14 @@ fn a_kind_is_added_once_and_takes_the_group_of_the_others() {
     assert!(
         read("src/cron_task.rs").contains("group = \"demo.example.com\", version = \"v1beta1\"")
     );
+    // Each kind keeps a ConfigMap with the name of its object.
+    let of_example = |kind: &str| {
+        let text = read(&format!("example/{kind}.yaml"));
+        text.lines()
+            .find_map(|line| line.strip_prefix("  name: ").map(str::to_owned))
+            .unwrap()
+    };
+    assert_ne!(of_example("greeting"), of_example("crontask"));
     // The sources of a kind differ from those of the first one in nothing but the names.
     let renamed = |path: &str| {
         read(path)
@@ -116,7 +124,7 @@ fn the_webhooks_of_a_kind_are_added_once() {
     let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
     let said = stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
     let expected = "wrote src/greeting_webhook.rs\nwrote tests/greeting_webhook.rs\nchanged src/lib.rs\n\
-        The operator makes the certificates of its webhooks itself with this feature: cargo add pilothouse --features self-signed\n";
+        The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed\n";
     assert_eq!(said, expected);
     let written = [
         "src/lib.rs",

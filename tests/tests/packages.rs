@@ -513,7 +513,7 @@ fn an_impossible_output_is_refused_with_what_to_do() {
         (
             "--check DIR",
             1,
-            "is a folder: say with --output kustomize or --output helm what is in it",
+            "is a folder: say with --output kustomize or --output helm what is in it\n",
         ),
     ] {
         let line = format!("{IMAGE} {}", more.replace("DIR", folder));

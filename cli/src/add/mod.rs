@@ -69,7 +69,7 @@ pub(crate) fn run_webhook(options: &AddWebhookOptions) -> Result<(), Error> {
     }
     if !package.has_framework_feature("self-signed") {
         println!(
-            "The operator makes the certificates of its webhooks itself with this feature: cargo add pilothouse --features self-signed"
+            "The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed"
         );
     }
     Ok(())

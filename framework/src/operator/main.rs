@@ -111,7 +111,14 @@ impl Operator {
                     let _ = writeln!(io::stderr(), "note: {note}");
                 }
                 let (format, folder, files) = match &output {
-                    Output::Yaml => return deliver(&source.to_yaml()?, check.as_deref()),
+                    Output::Yaml => {
+                        if let Some(folder) = check.as_deref().filter(|path| path.is_dir()) {
+                            let advice =
+                                "say with --output kustomize or --output helm what is in it";
+                            return Err(printed::is_folder(folder, advice));
+                        }
+                        return deliver(&source.to_yaml()?, check.as_deref());
+                    }
                     Output::Kustomize(folder) => ("kustomize", folder, source.kustomize()?),
                     Output::Helm(folder) => ("helm", folder, source.helm()?),
                 };

@@ -66,6 +66,15 @@ impl Operator {
         if serving.is_self_signed() {
             return Err(OperatorError::NoSelfSigned);
         }
+        #[cfg(not(feature = "self-signed"))]
+        if run
+            .webhooks
+            .as_ref()
+            .is_some_and(|serving| serving.certificates.is_none())
+        {
+            let problem = webhook::WebhookError::NoSelfSigned;
+            return Err(OperatorError::Webhooks(problem.to_string()));
+        }
         let text = |folder: &Path| folder.display().to_string();
         let program = Program {
             image: options.image,

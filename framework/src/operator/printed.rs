@@ -36,8 +36,7 @@ pub(super) fn check(
         problem,
     };
     if file.is_dir() {
-        let problem = "is a folder: say with --output kustomize or --output helm what is in it";
-        return Err(outdated(problem.into()));
+        return Err(is_folder(file, "name the file with this output"));
     }
     let present =
         fs::read_to_string(file).map_err(|error| outdated(format!("cannot be read: {error}")))?;
@@ -46,6 +45,11 @@ pub(super) fn check(
     }
     show(&difference(&present, text))?;
     Err(outdated("differs from the output".into()))
+}
+
+/// The error of a `--check` that names a folder.
+pub(super) fn is_folder(path: &Path, advice: &str) -> OperatorError {
+    OperatorError::Folder(format!("{} is a folder: {advice}", path.display()))
 }
 
 /// The lines that differ, with `-` before those of the file and `+` before those of the output.

@@ -134,7 +134,7 @@ fn tell(
     }
     if !package.has_framework_feature("self-signed") {
         println!(
-            "The operator makes the certificates of `/convert` itself with this feature: cargo add pilothouse --features self-signed"
+            "The operator makes the certificates of `/convert` itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed"
         );
     }
 }

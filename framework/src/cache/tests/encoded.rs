@@ -283,7 +283,7 @@ async fn what_a_transform_has_changed_is_stored_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn an_informer_lets_decoded_objects_sleep_when_nobody_reads_them() {
-    // Of 2.4 MB 1 MiB may stay decoded.
+    // The objects have 2.4 MB, and 1 MiB of it may stay decoded.
     let large = "x".repeat(600_000);
     let objects = (1..5).map(|number| map(&format!("o{number}"), number, &*large));
     let server = Server::of(objects.collect(), true, |builder| builder);

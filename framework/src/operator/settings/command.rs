@@ -121,7 +121,10 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     let manifests = printing(Command::new("manifests"), name, defaults)
         .about("Print everything that the operator needs in a cluster as YAML, for `kubectl apply -f -`")
         .after_help(SETTINGS_OF_RUN)
-        .args(manifests::args());
+        .args(manifests::args())
+        .mut_arg(CHECK, |check| {
+            check.help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
+        });
     let alerts = Command::new("alerts")
         .about("Print the alerts as a rule file of Prometheus")
         .arg(
@@ -249,7 +252,7 @@ fn check() -> Arg {
         .long(CHECK)
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
-        .help("Print nothing, but fail and show the difference if this file has another content, or this folder with --output")
+        .help("Print nothing, but fail and show the difference if this file has another content")
 }
 
 /// The names of the flags for the connection to a cluster.
