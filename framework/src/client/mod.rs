@@ -121,9 +121,7 @@ pub use config::{
 };
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
-#[cfg(test)]
-pub(crate) use decode::objects_of_list;
-pub(crate) use decode::{DecodeThread, Decoder, ObjectBytes, Types, decode_plain};
+pub(crate) use decode::{DecodeThread, Decoder, ObjectBytes, Received, decode_plain};
 pub use discovery::{
     Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
 };

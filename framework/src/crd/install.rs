@@ -403,9 +403,9 @@ mod tests {
     fn a_conversion_goes_on_to_lead_where_it_leads() {
         let to =
             |client: Value| json!({"strategy": "Webhook", "webhook": {"clientConfig": client}});
-        let assumed = json!({"service": {"namespace": "sites-system", "name": "sites-conversion"}});
-        let service = json!({"namespace": "prod", "name": "sites-conversion"});
-        let with_port = json!({"namespace": "prod", "name": "sites-conversion", "port": 443});
+        let assumed = json!({"service": {"namespace": "sites-system", "name": "sites-webhook"}});
+        let service = json!({"namespace": "prod", "name": "sites-webhook"});
+        let with_port = json!({"namespace": "prod", "name": "sites-webhook", "port": 443});
         let url = json!({"url": "https://sites.example.com"});
         let with_authority = json!({"service": with_port, "caBundle": "YQ=="});
         for (wanted, present, expected) in [

@@ -33,11 +33,9 @@ pub struct Manifests {
     pub roles: Roles,
     /// The Service for metrics. `None` if the operator serves none.
     pub service: Option<Service>,
-    /// The Service at which the API server calls the webhooks. It leads to the pods that are ready. `None` if the operator has none.
+    /// The Service at which the API server calls the webhooks and converts objects between the versions of a kind. It leads to the
+    /// pods that are ready. `None` if the operator has no webhooks and converts no kind.
     pub webhook_service: Option<Service>,
-    /// The Service at which the API server converts objects between the versions of a kind. It also leads to pods that are not ready,
-    /// because their caches may need conversions. `None` if no definition has a conversion webhook.
-    pub conversion_service: Option<Service>,
     /// The operator's pods.
     pub deployment: Deployment,
     /// Keeps a drain of nodes from stopping all replicas at once. `None` for a single replica.
@@ -88,7 +86,6 @@ impl Manifests {
             roles,
             service: endpoint.map(|endpoint| network::service(&installation, endpoint)),
             webhook_service: None,
-            conversion_service: None,
             validating_webhooks: None,
             mutating_webhooks: None,
             deployment: deployment::deployment(&installation, program),
@@ -157,7 +154,6 @@ impl Manifests {
         all.extend(self.roles.to_json()?);
         add(&mut all, &self.service)?;
         add(&mut all, &self.webhook_service)?;
-        add(&mut all, &self.conversion_service)?;
         add(&mut all, &Some(&self.deployment))?;
         add(&mut all, &self.pod_disruption_budget)?;
         add(&mut all, &self.network_policy)?;

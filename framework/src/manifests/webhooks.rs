@@ -45,16 +45,9 @@ impl Manifests {
         if let Some(mutating) = &mut mutating {
             mutating.metadata = installation.global("");
         }
-        if let (Target::Service { name, .. }, Target::Service { name: other, .. }) =
-            (&target, target.for_conversions())
-        {
-            self.webhook_service =
-                (!options.webhooks.is_empty()).then(|| service_of(installation, name, false));
-            self.conversion_service = self
-                .definitions
-                .iter()
-                .any(converts)
-                .then(|| service_of(installation, &other, true));
+        if let Target::Service { name, .. } = &target {
+            let is_called = !options.webhooks.is_empty() || self.definitions.iter().any(converts);
+            self.webhook_service = is_called.then(|| service_of(installation, name));
         }
         if let Some(namespace) = &mut self.namespace {
             let labels = namespace.metadata.labels.get_or_insert_default();
@@ -102,16 +95,15 @@ fn converts(definition: &CustomResourceDefinition) -> bool {
     conversion.is_some_and(|conversion| conversion.strategy == "Webhook")
 }
 
-/// A Service in front of the webhooks. Without `publishes_not_ready` it leads only to pods that are ready: a pod that stops is not
-/// ready any more, so it gets no further calls.
-fn service_of(installation: &Installation, name: &str, publishes_not_ready: bool) -> Service {
+/// A Service in front of the webhooks. It leads only to pods that are ready: a pod that stops is not ready any more, so it gets no
+/// further calls.
+fn service_of(installation: &Installation, name: &str) -> Service {
     let mut metadata = installation.within(&installation.namespace);
     metadata.name = Some(name.to_owned());
     Service {
         metadata,
         spec: Some(ServiceSpec {
             selector: Some(installation.labels()),
-            publish_not_ready_addresses: publishes_not_ready.then_some(true),
             ports: Some(vec![ServicePort {
                 name: Some(PORT.into()),
                 port: 443,
@@ -169,7 +161,7 @@ mod tests {
         }
     }
 
-    fn manifests(strategy: &str) -> Manifests {
+    fn manifests(strategy: &str, webhooks: bool) -> Manifests {
         let program = Program {
             image: "site:1".into(),
             args: Vec::new(),
@@ -189,7 +181,10 @@ mod tests {
             operator: "site".into(),
             namespace: String::new(),
             namespaces: Default::default(),
-            webhooks: vec![Webhook::validating(ApiResource::of::<ConfigMap>(), Any)],
+            webhooks: match webhooks {
+                true => vec![Webhook::validating(ApiResource::of::<ConfigMap>(), Any)],
+                false => Vec::new(),
+            },
             conversions: Vec::new(),
             address: ":9443".parse().unwrap(),
             certificates: None,
@@ -203,17 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn admission_goes_to_ready_pods_only_and_conversions_go_to_all() {
-        let spec = |service: Option<Service>| {
-            let service = service?;
-            let publishes = service.spec?.publish_not_ready_addresses;
-            Some((service.metadata.name?, publishes))
+    fn one_service_leads_to_the_ready_pods_for_admission_and_for_conversions() {
+        let service = |strategy: &str, webhooks: bool| {
+            let service = manifests(strategy, webhooks).webhook_service?;
+            Some((
+                service.metadata.name?,
+                service.spec?.publish_not_ready_addresses,
+            ))
         };
-        let converting = manifests("Webhook");
-        let expected = ("site-webhook".to_owned(), None);
-        assert_eq!(spec(converting.webhook_service), Some(expected));
-        let expected = ("site-conversion".to_owned(), Some(true));
-        assert_eq!(spec(converting.conversion_service), Some(expected));
-        assert_eq!(manifests("None").conversion_service, None);
+        let expected = Some(("site-webhook".to_owned(), None));
+        assert_eq!(service("Webhook", true), expected);
+        assert_eq!(service("Webhook", false), expected);
+        assert_eq!(service("None", true), expected);
+        assert_eq!(service("None", false), None);
     }
 }

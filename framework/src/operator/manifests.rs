@@ -293,7 +293,6 @@ impl ManifestsSource {
             && webhooks.url.is_none()
         {
             let target = Target::service_of(&installation.name, &installation.namespace);
-            let target = target.for_conversions();
             webhook::set_target(&mut definitions, &target);
         }
         let mut manifests = Manifests::new(installation, program, definitions, roles);

@@ -547,6 +547,11 @@ impl Operator {
                 .filter_map(|registered| Some(registered.resource()?.qualified_plural()))
                 .collect(),
             reconciled: BTreeSet::new(),
+            converted: self
+                .served_conversions()
+                .iter()
+                .map(|kind| kind.stored().qualified_plural())
+                .collect(),
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::{
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A cache counts as failed after this time without data from the server, or with repeated failures only.
 const SILENCE: Duration = Duration::from_secs(150);
+/// If the first list of a kind that the operator converts takes so long, the API server perhaps waits for a replica that converts.
+const LONGEST_FIRST_LIST: Duration = Duration::from_secs(5);
 
 /// The kinds that the operator defines or reconciles itself.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub(super) struct OwnKinds {
     pub(super) names: BTreeSet<String>,
     /// The names of all reconciled kinds.
     pub(super) reconciled: BTreeSet<String>,
+    /// The names of the kinds whose objects it converts for the API server.
+    pub(super) converted: BTreeSet<String>,
 }
 
 /// Decides whether an operator is ready, and if not, why. Clones share the state.
@@ -51,27 +55,34 @@ impl Readiness {
     }
 
     /// Checks the caches of one kind. A problem is only reported as a detail as long as the caches may still be used.
-    fn check(&self, kind: &ApiResource) -> Result<Option<String>, String> {
+    pub(super) fn check(&self, kind: &ApiResource) -> Result<Option<String>, String> {
         let mut statuses = self.informers.statuses();
         statuses.retain(|status| status.resource == *kind);
         if statuses.is_empty() {
             return Err("not started".into());
         }
-        let describe = |is_shown: fn(&InformerStatus) -> bool| {
+        let describe = |is_shown: &dyn Fn(&InformerStatus) -> bool| {
             let shown = statuses.iter().filter(|status| is_shown(status));
             let texts: Vec<_> = shown
                 .map(|status| self.own_kinds.describe(status))
                 .collect();
             (!texts.is_empty()).then(|| joined(texts))
         };
-        match describe(is_unready) {
+        let is_unready = |status: &InformerStatus| {
+            is_unready(status) && !self.own_kinds.may_wait_for_conversions(status)
+        };
+        match describe(&is_unready) {
             Some(text) => Err(text),
-            None => Ok(describe(InformerStatus::is_unhealthy)),
+            None => Ok(describe(&InformerStatus::is_unhealthy)),
         }
     }
 
-    /// Checks that every controller has its caches. The error lists those that have not.
+    /// Checks that every controller has its caches. The error lists those that have not. If the operator converts objects for the
+    /// API server, this does not count: the checks of the kinds decide which caches must be there.
     pub(super) fn check_controllers(&self) -> Result<(), String> {
+        if !self.own_kinds.converted.is_empty() {
+            return Ok(());
+        }
         let waiting = self.controllers.iter().filter(|one| !is_synced(one));
         let waiting: Vec<String> = waiting.map(|one| format!("{} {one}", one.name())).collect();
         match waiting.is_empty() {
@@ -145,6 +156,15 @@ fn is_unready(status: &InformerStatus) -> bool {
 }
 
 impl OwnKinds {
+    /// Whether the cache perhaps lacks objects because no replica converts them. The API server calls only replicas that are ready.
+    /// So a cache that waits for this must not keep the replica from being ready: without another replica both would wait for ever.
+    fn may_wait_for_conversions(&self, status: &InformerStatus) -> bool {
+        let is_long = |time: Duration| time >= LONGEST_FIRST_LIST;
+        let is_late = status.last_error.is_some() || status.unhealthy_for.is_some_and(is_long);
+        let is_refused = status.forbidden || status.not_served;
+        is_late && !is_refused && self.converted.contains(&status.resource.qualified_plural())
+    }
+
     /// Describes the problem of an informer in one line: the problem, what to do, and since when.
     fn describe(&self, status: &InformerStatus) -> String {
         match (status.not_served, status.unhealthy_for) {

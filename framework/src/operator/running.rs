@@ -48,7 +48,7 @@ pub struct Running {
     /// Whether requests for metrics are reviewed by the API server.
     is_authorized: bool,
     pub(super) informers: Informers,
-    readiness: Readiness,
+    pub(super) readiness: Readiness,
     /// The kinds that the controllers watch.
     pub(super) kinds: Vec<ApiResource>,
     access: Vec<(Access, AccessUse)>,

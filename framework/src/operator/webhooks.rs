@@ -220,7 +220,7 @@ impl Operator {
     }
 
     /// The kinds whose objects it converts for an API server outside of this process.
-    fn served_conversions(&self) -> Vec<Versions> {
+    pub(super) fn served_conversions(&self) -> Vec<Versions> {
         match self.conversion_target {
             Some(_) => Vec::new(),
             None => self.conversions(),
@@ -249,7 +249,7 @@ impl Operator {
         let url = self.webhook_serving.url.clone().map(Target::Url);
         let target = self.conversion_target.clone().or(url);
         let namespace = || format!("{}-system", self.name);
-        target.unwrap_or_else(|| Target::service_of(&self.name, &namespace()).for_conversions())
+        target.unwrap_or_else(|| Target::service_of(&self.name, &namespace()))
     }
 
     /// What the webhooks need. `None` without webhooks.

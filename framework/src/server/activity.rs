@@ -3,8 +3,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-/// The time limit for a peer to send the head of its first request, to finish the TLS handshake, or to
-/// accept bytes of one write.
+use super::Limits;
+
+/// The time limit for a peer to finish the TLS handshake, or to accept bytes of one write.
 pub(super) const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for a response: from the head of the request until the peer has received the response.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,8 +18,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Tracks the requests on a connection and decides when the connection must be closed.
 #[derive(Debug)]
 pub(super) struct Activity {
-    /// How long a connection without a request stays open.
-    idle: Duration,
+    limits: Limits,
     state: Mutex<State>,
     abused: Notify,
 }
@@ -51,9 +51,9 @@ pub(super) struct OpenResponse {
 }
 
 impl Activity {
-    pub(super) fn new(idle: Duration) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
-            idle,
+            limits,
             state: Mutex::new(State {
                 open: BTreeMap::new(),
                 requests: 0,
@@ -106,7 +106,7 @@ impl Activity {
     /// Waits until a time limit has passed, or until the peer has cancelled too many requests.
     pub(super) async fn is_over(&self) {
         let late = async {
-            while Instant::now() < self.with(|state| state.end(self.idle)) {
+            while Instant::now() < self.with(|state| state.end(&self.limits)) {
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
@@ -123,11 +123,11 @@ impl Activity {
 
 impl State {
     /// When the connection must be closed if nothing happens before.
-    fn end(&self, idle: Duration) -> Instant {
+    fn end(&self, limits: &Limits) -> Instant {
         match self.open.first_key_value() {
             Some((_, open)) => open.began + RESPONSE_TIMEOUT,
-            None if self.requests == 0 => self.quiet_since + PEER_TIMEOUT,
-            None => self.quiet_since + idle,
+            None if self.requests == 0 => self.quiet_since + limits.first_request,
+            None => self.quiet_since + limits.idle,
         }
     }
 }

@@ -69,7 +69,7 @@ impl Slots {
     pub(super) async fn take(self: &Arc<Self>, address: IpAddr) -> Slot {
         let connection = Connection {
             peer: Peer::of(address),
-            activity: Arc::new(Activity::new(self.limits.idle)),
+            activity: Arc::new(Activity::new(self.limits)),
             evicted: CancellationToken::new(),
         };
         let number = {

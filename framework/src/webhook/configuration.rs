@@ -27,27 +27,12 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The Service of an operator.
+    /// The Service of an operator, at which the API server calls its admission webhooks and its conversions. It leads only to
+    /// replicas that are ready: one that stops is not, so it gets no further calls.
     pub(crate) fn service_of(operator: &str, namespace: &str) -> Self {
         Self::Service {
             namespace: namespace.to_owned(),
             name: format!("{operator}-webhook"),
-        }
-    }
-
-    /// Where the API server calls conversions, if it calls admission here. The Service is another one, because it also leads to replicas
-    /// that are not ready: the caches of a replica may need conversions to become ready. Admission must not, because a replica that
-    /// stops is not ready.
-    pub(crate) fn for_conversions(&self) -> Self {
-        match self {
-            Self::Service { namespace, name } => Self::Service {
-                namespace: namespace.clone(),
-                name: format!(
-                    "{}-conversion",
-                    name.strip_suffix("-webhook").unwrap_or(name)
-                ),
-            },
-            Self::Url(url) => Self::Url(url.clone()),
         }
     }
 
@@ -77,18 +62,9 @@ impl Target {
         }
     }
 
-    /// The host names that a certificate for the target, and for its conversions, has to have.
+    /// The host names that a certificate for the target has to have.
     #[cfg(feature = "self-signed")]
     pub(super) fn hosts(&self) -> Vec<String> {
-        let all = [self.own_hosts(), self.for_conversions().own_hosts()];
-        let mut all = all.concat();
-        let mut known = BTreeSet::new();
-        all.retain(|host| known.insert(host.clone()));
-        all
-    }
-
-    #[cfg(feature = "self-signed")]
-    fn own_hosts(&self) -> Vec<String> {
         match self {
             Self::Service { namespace, name } => {
                 let service = format!("{name}.{namespace}.svc");

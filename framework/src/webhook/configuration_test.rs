@@ -141,26 +141,14 @@ fn a_url_takes_the_place_of_the_service() {
     assert_eq!(*client, json!({"url": "https://[::1]:9443/mutate--v1-pod"}));
     #[cfg(feature = "self-signed")]
     assert_eq!(target.hosts(), ["::1"]);
-    assert_eq!(target.for_conversions(), target);
 }
 
+#[cfg(feature = "self-signed")]
 #[test]
-fn conversions_have_a_service_of_their_own_and_the_certificate_is_for_both() {
-    let target = Target::service_of("site-webhook", "ops");
-    let expected = Target::Service {
-        namespace: "ops".into(),
-        name: "site-webhook-conversion".into(),
-    };
-    assert_eq!(target.for_conversions(), expected);
-    #[cfg(feature = "self-signed")]
+fn a_certificate_is_for_the_names_of_the_service() {
     assert_eq!(
-        target.hosts(),
-        [
-            "site-webhook-webhook.ops.svc",
-            "site-webhook-webhook.ops.svc.cluster.local",
-            "site-webhook-conversion.ops.svc",
-            "site-webhook-conversion.ops.svc.cluster.local",
-        ]
+        Target::service_of("site", "ops").hosts(),
+        ["site-webhook.ops.svc", "site-webhook.ops.svc.cluster.local",]
     );
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Installer {
     pub(super) webhooks: Vec<Webhook>,
     /// The kinds whose objects it converts.
     pub(super) conversions: Vec<Versions>,
-    /// Where admission is called. Conversions have a target of their own, which follows from it.
+    /// Where the API server calls the webhooks.
     pub(super) target: Target,
 }
 
@@ -42,9 +42,9 @@ impl Installer {
         ca_bundle: Option<&[u8]>,
         is_start: bool,
     ) -> Result<(), WebhookError> {
-        let (client, target) = (&self.client, self.target.for_conversions());
+        let (client, target) = (&self.client, &self.target);
         let manager = field_manager(&self.operator);
-        conversion::install(client, &self.conversions, &target, ca_bundle, &manager).await?;
+        conversion::install(client, &self.conversions, target, ca_bundle, &manager).await?;
         let all = self.configurations(ca_bundle);
         if let Some(validating) = all.validating {
             let api = Api::<ValidatingWebhookConfiguration>::all(&self.client);

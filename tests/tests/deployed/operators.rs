@@ -311,6 +311,41 @@ async fn kubectl_works_with_the_older_version_while_pods_come_and_go() {
         assert_eq!((end.code, end.changed), (Some(0), Vec::new()));
         world.rolled_out("shared-database").await;
     }
+
+    // While no replica runs, the API server begins to read an object that is stored in the older version. It calls only replicas that
+    // are ready, and the first one cannot fill its cache before it is called.
+    let store_as = |version: &str| {
+        let place = |number: u8, name: &str| {
+            let is_stored = name == version;
+            json!({"op": "replace", "path": format!("/spec/versions/{number}/storage"), "value": is_stored})
+        };
+        let kind = "crd shareddatabases.demo.pilothouse.dev";
+        let versions = world.kubectl(
+            &format!("get {kind} -o jsonpath={{.spec.versions[*].name}}"),
+            "",
+        );
+        let patch: Vec<_> = (0..)
+            .zip(versions.split_whitespace())
+            .map(|(number, name)| place(number, name))
+            .collect();
+        world.kubectl(
+            &format!("patch {kind} --type json --patch {}", json!(patch)),
+            "",
+        );
+    };
+    store_as("v1beta1");
+    apply("stored.example.com").unwrap();
+    let deployment = "deployment shared-database -n shared-database-system --replicas";
+    world.kubectl(&format!("scale {deployment} 0"), "");
+    let have_ended = || match &world.kubelet.replicas("shared-database")[..] {
+        [] => Ok(()),
+        left => Err(format!("{} replicas run", left.len())),
+    };
+    world.until("no replica runs", have_ended).await;
+    store_as("v1");
+    world.kubectl(&format!("scale {deployment} 2"), "");
+    world.rolled_out("shared-database").await;
+    assert_eq!(get("v1", ".spec.host"), "stored.example.com");
     for replica in world.kubelet.replicas("shared-database") {
         let metrics = ask(&replica, "/metrics").unwrap();
         assert_eq!(refused(&metrics), Vec::<&str>::new());

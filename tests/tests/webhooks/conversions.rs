@@ -234,12 +234,12 @@ fn printed(line: &str) -> Vec<Value> {
 }
 
 #[test]
-fn manifests_let_the_api_server_convert_at_replicas_that_are_not_ready() {
+fn manifests_let_the_api_server_convert_at_replicas_that_are_ready() {
     let all = printed("manifests --image example.com/gauges:1 --operator-namespace ops");
     let of_kind = |kind: &'static str| all.iter().filter(move |one| one["kind"] == kind);
     let definition = of_kind("CustomResourceDefinition").next().unwrap();
     let service =
-        json!({"namespace": "ops", "name": "gauges-conversion", "path": "/convert", "port": 443});
+        json!({"namespace": "ops", "name": "gauges-webhook", "path": "/convert", "port": 443});
     let conversion = json!({
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]},
@@ -252,8 +252,7 @@ fn manifests_let_the_api_server_convert_at_replicas_that_are_not_ready() {
         })
         .filter(|(name, _)| *name != "gauges" && *name != "gauges-metrics")
         .collect();
-    // It has no admission webhooks, so no Service of them.
-    assert_eq!(services, [("gauges-conversion", true)]);
+    assert_eq!(services, [("gauges-webhook", false)]);
     let rules = of_kind("ClusterRole").flat_map(|one| one["rules"].as_array().unwrap());
     let expected = json!({
         "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],

@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 
 use super::{Entry, FailureCount, decoded_forms::DecodedForms, encoded_entry::EncodedEntry};
 use crate::{
-    client::{ObjectBytes, Types},
-    resource::{ApiResource, Object, TypeMeta, Undecodable},
+    client::{ObjectBytes, Received},
+    resource::{ApiResource, Object, Undecodable},
 };
 
 /// What the encoded objects of one cache share: how they are decoded, which of them are in memory decoded as well, and which
@@ -29,7 +29,7 @@ impl<K: Object + DeserializeOwned> EncodedCache<K> {
     pub(in crate::cache) fn new(resource: ApiResource, share: Option<f64>) -> Arc<Self> {
         Arc::new(Self {
             resource,
-            decode: decode::<K>,
+            decode: ObjectBytes::decode::<K>,
             forms: DecodedForms::new(share),
             failed: Mutex::default(),
             has_failed: Notify::new(),
@@ -40,9 +40,14 @@ impl<K: Object + DeserializeOwned> EncodedCache<K> {
 
 impl<K: Object> EncodedCache<K> {
     /// The object, as the cache stores it.
-    pub(in crate::cache) fn entry(self: &Arc<Self>, bytes: ObjectBytes) -> Entry<K> {
-        self.forms.note_stored(bytes.len());
-        Entry::packed(EncodedEntry::new(bytes, self.clone()))
+    pub(in crate::cache) fn entry(self: &Arc<Self>, object: Received<K>) -> Entry<K> {
+        match object {
+            Received::Decoded(object) => object.into(),
+            Received::Bytes(bytes) => {
+                self.forms.note_stored(bytes.len());
+                Entry::packed(EncodedEntry::new(bytes, self.clone()))
+            }
+        }
     }
 
     /// Decodes an object that the cache will not store.
@@ -95,16 +100,4 @@ impl<K: Object> EncodedCache<K> {
         self.failed.lock().push(object.clone());
         self.has_failed.notify_one();
     }
-}
-
-fn decode<K: Object + DeserializeOwned>(
-    bytes: &ObjectBytes,
-    resource: &ApiResource,
-) -> Result<Arc<K>, String> {
-    let mut object: K = bytes.decode()?;
-    if let Some(TypeMeta { api_version, kind }) = object.types() {
-        Types { api_version, kind }.check_object(resource, false)?;
-    }
-    object.fill_types(resource);
-    Ok(Arc::new(object))
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{EncodedCache, Entry, decoded_forms::DecodedForms};
 use crate::{
     cache::{Index, Store},
-    client::objects_of_list,
+    client::{ObjectBytes, Received},
     resource::{ApiResource, Object, ObjectKey, Selector},
 };
 
@@ -38,11 +38,8 @@ fn json_of(name: u8, version: u32, size: usize) -> String {
 }
 
 fn entry(cache: &Cache, name: u8, version: u32, size: usize) -> Entry<ConfigMap> {
-    let list = format!(
-        r#"{{"metadata":{{}},"items":[{}]}}"#,
-        json_of(name, version, size)
-    );
-    cache.entry(objects_of_list::<ConfigMap>(&list).remove(0))
+    let bytes = ObjectBytes::of_json::<ConfigMap>(&json_of(name, version, size));
+    cache.entry(Received::Bytes(bytes))
 }
 
 fn put(store: &mut Store<ConfigMap>, cache: &Cache, name: u8, version: u32, size: usize) {

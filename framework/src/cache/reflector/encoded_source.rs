@@ -7,13 +7,13 @@ use super::ListerWatcher;
 use crate::{
     cache::{Entry, entry::EncodedCache},
     client::{
-        Api, Change, Error, ListParams, ObjectBytes, ObjectList, Reconnections, WatchEvent,
+        Api, Change, Error, ListParams, ObjectList, Received, Reconnections, WatchEvent,
         WatchParams, WatchStream,
     },
     resource::{ApiResource, Object},
 };
 
-/// The API server, whose objects a cache stores as they come. They are decoded when they are read.
+/// The API server, whose objects a cache stores as they come. They are decoded when they are read, and small ones at once.
 pub(in crate::cache) struct EncodedSource<K> {
     pub(in crate::cache) api: Api<K>,
     /// `None` to decode each object when it comes.
@@ -29,8 +29,8 @@ impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for EncodedSourc
             let list = self.api.list_shared(params).await?;
             return Ok(with_items(list, Entry::from));
         };
-        let list = self.api.list_bytes(params).await?;
-        Ok(with_items(list, |bytes| cache.entry(bytes)))
+        let list = self.api.list_for_cache(params).await?;
+        Ok(with_items(list, |object| cache.entry(object)))
     }
 
     async fn watch(&self, params: &WatchParams) -> Result<Self::Watch, Error> {
@@ -40,7 +40,7 @@ impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for EncodedSourc
                 events.map_ok(|event| event.map(Entry::from)),
             ));
         };
-        let events = self.api.watch_bytes(params).await?;
+        let events = self.api.watch_for_cache(params).await?;
         let events = events.map_ok(move |event| entry_of(&cache, event));
         Ok(WatchStream::new(events))
     }
@@ -78,16 +78,16 @@ fn with_items<T, K>(list: ObjectList<T>, entry: impl FnMut(T) -> Entry<K>) -> Ob
 /// listeners receive.
 fn entry_of<K: Object>(
     cache: &Arc<EncodedCache<K>>,
-    event: WatchEvent<ObjectBytes>,
+    event: WatchEvent<Received<K>>,
 ) -> WatchEvent<Entry<K>> {
     match event {
-        WatchEvent::Deleted(bytes) => match cache.decode_now(&bytes) {
+        WatchEvent::Deleted(Received::Bytes(bytes)) => match cache.decode_now(&bytes) {
             Ok(object) => WatchEvent::Deleted(object.into()),
             Err(object) => WatchEvent::Undecodable {
                 change: Change::Deleted,
                 object: *object,
             },
         },
-        event => event.map(|bytes| cache.entry(bytes)),
+        event => event.map(|object| cache.entry(object)),
     }
 }

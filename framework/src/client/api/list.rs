@@ -9,7 +9,7 @@ use crate::{
     client::{
         Error, ErrorKind, ListParams, ObjectList,
         codec::Encoded,
-        decode::{DecodedArc, ObjectBytes, Types, decode_list, split_list},
+        decode::{DecodedArc, Received, Types, decode_list, receive_list},
         request::url::Query,
         rest::Call,
     },
@@ -88,12 +88,12 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         })
     }
 
-    /// As [`list`](Self::list), but no object is decoded.
-    pub(crate) async fn list_bytes(
+    /// As [`list`](Self::list), for a cache: only small objects are decoded.
+    pub(crate) async fn list_for_cache(
         &self,
         params: &ListParams,
-    ) -> Result<ObjectList<ObjectBytes>, Error> {
-        self.list_by(params, split_list, |item| item.key().namespace())
+    ) -> Result<ObjectList<Received<K>>, Error> {
+        self.list_by(params, receive_list, Received::namespace)
             .await
     }
 

@@ -7,7 +7,7 @@ use super::api::Api;
 use crate::{
     client::{
         Error, WatchEvent, WatchParams, WatchStream,
-        decode::{DecodedArc, ObjectBytes, decode_event, split_event},
+        decode::{DecodedArc, Received, decode_event, receive_event},
         request::url::Query,
         watch::ReadEvent,
     },
@@ -60,12 +60,12 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         Ok(WatchStream::new(events.map_ok(shared)))
     }
 
-    /// As [`watch`](Self::watch), but no object is decoded.
-    pub(crate) async fn watch_bytes(
+    /// As [`watch`](Self::watch), for a cache: only small objects are decoded.
+    pub(crate) async fn watch_for_cache(
         &self,
         params: &WatchParams,
-    ) -> Result<WatchStream<ObjectBytes>, Error> {
-        self.watch_by(params, split_event, |object| object.key().namespace())
+    ) -> Result<WatchStream<Received<K>>, Error> {
+        self.watch_by(params, receive_event, Received::namespace)
             .await
     }
 

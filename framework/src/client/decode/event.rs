@@ -8,7 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object, status},
-    object_bytes::ObjectBytes,
+    received::Received,
     span,
     types::Types,
 };
@@ -17,7 +17,7 @@ use crate::{
         Change, WatchEvent,
         codec::{Codec, Encoded, Encoding, JsonIndex, with_codec},
     },
-    resource::{ApiResource, Status, Undecodable},
+    resource::{ApiResource, Object, Status, Undecodable},
 };
 
 /// One frame of a watch: an event, or the server's error.
@@ -59,17 +59,17 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
     })
 }
 
-/// Takes one frame of a watch apart without decoding its object, with its index if it was made before. An object whose
-/// metadata cannot be read is undecodable.
-pub(crate) fn split_event(
+/// Takes one frame of a watch apart for a cache, with its index if it was made before. An object whose metadata cannot be read
+/// is undecodable.
+pub(crate) fn receive_event<K: Object + DeserializeOwned>(
     frame: &Encoded,
     json_index: Option<&JsonIndex>,
     resource: &ApiResource,
     managed_fields: bool,
-) -> Result<Event<ObjectBytes>, String> {
+) -> Result<Event<Received<K>>, String> {
     let _span = span::entered("event", frame);
     in_two_steps(frame, json_index, resource, |body| {
-        ObjectBytes::read(frame.encoding, body, resource, managed_fields)
+        Received::read(frame.encoding, body, resource, managed_fields)
     })
 }
 
@@ -255,7 +255,6 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for EventSeed<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::Object;
     use k8s_openapi::api::core::v1::ConfigMap;
 
     fn decode(line: &str) -> Result<Event<ConfigMap>, String> {

@@ -8,7 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object},
-    object_bytes::ObjectBytes,
+    received::Received,
     span,
     types::Types,
 };
@@ -17,7 +17,7 @@ use crate::{
         ObjectList,
         codec::{Codec, Encoded, with_codec},
     },
-    resource::{ApiResource, ListMeta},
+    resource::{ApiResource, ListMeta, Object},
 };
 
 /// A list may have this many items without a name. No object of an API server is without one.
@@ -93,14 +93,14 @@ fn item_by_item<K: DeserializeOwned>(
     Ok(list)
 }
 
-/// Takes a list apart without decoding its items. An item whose metadata cannot be read is undecodable.
+/// Takes a list apart for a cache. An item whose metadata cannot be read is undecodable.
 ///
 /// Too many items without a name are an error, as in [`decode_list`].
-pub(crate) fn split_list(
+pub(crate) fn receive_list<K: Object + DeserializeOwned>(
     body: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
-) -> Result<ObjectList<ObjectBytes>, String> {
+) -> Result<ObjectList<Received<K>>, String> {
     let _span = span::entered("list", body);
     let (metadata, items) = parts(body, resource)?;
     let mut unnamed = Unnamed::default();
@@ -110,9 +110,9 @@ pub(crate) fn split_list(
         undecodable: Vec::new(),
     };
     for (index, item) in items.into_iter().enumerate() {
-        match ObjectBytes::read(body.encoding, item, resource, managed_fields) {
+        match Received::read(body.encoding, item, resource, managed_fields) {
             Ok(item) => {
-                unnamed.note(index, !item.key().name().is_empty())?;
+                unnamed.note(index, item.is_named())?;
                 list.items.push(item);
             }
             Err(item) => {
@@ -284,19 +284,9 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<'_, K> {
     }
 }
 
-/// The objects of a list in JSON, for tests.
-#[cfg(test)]
-pub(crate) fn objects_of_list<K: crate::resource::Resource>(json: &str) -> Vec<ObjectBytes> {
-    let list = Encoded::json(json.to_owned());
-    split_list(&list, &ApiResource::of::<K>(), false)
-        .unwrap()
-        .items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::Object;
     use k8s_openapi::api::core::v1::ConfigMap;
 
     fn decode(text: &str) -> Result<ObjectList<ConfigMap>, String> {

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
 //! | `object_bytes.rs` | an object that is not decoded yet: its bytes, and where the fields lie that a cache needs |
+//! | `received.rs` | an object for a cache: decoded if it is small |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |
@@ -26,6 +27,7 @@ mod object;
 mod object_bytes;
 #[cfg(test)]
 mod object_bytes_test;
+mod received;
 mod skip;
 mod span;
 mod types;
@@ -33,12 +35,11 @@ mod types;
 #[cfg(test)]
 pub(crate) use decode_thread::end_of_thread;
 pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
-pub(crate) use event::{Event, decode_event, split_event};
-#[cfg(test)]
-pub(crate) use list::objects_of_list;
-pub(crate) use list::{decode_list, split_list};
+pub(crate) use event::{Event, decode_event, receive_event};
+pub(crate) use list::{decode_list, receive_list};
 pub(crate) use object::{
     DecodedArc, decode_any, decode_deleted, decode_object, decode_plain, decode_status,
 };
 pub(crate) use object_bytes::ObjectBytes;
+pub(crate) use received::Received;
 pub(crate) use types::{Types, shown};

@@ -1,14 +1,14 @@
-use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, ops::Range, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error, Visitor},
 };
 
-use super::{lenient, object::object, types::Types};
+use super::{lenient, received::decode, types::Types};
 use crate::{
     client::codec::{Codec, Encoding, with_codec},
-    resource::{ApiResource, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
+    resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
 };
 
 /// An object as the server sent it, without its managed fields, and not decoded.
@@ -185,6 +185,13 @@ impl ObjectBytes {
         })
     }
 
+    /// An object in JSON.
+    #[cfg(test)]
+    pub(crate) fn of_json<K: crate::resource::Resource>(json: &str) -> Self {
+        let resource = ApiResource::of::<K>();
+        Self::read(Encoding::Json, json.as_bytes(), &resource, false).unwrap()
+    }
+
     fn without_metadata(encoding: Encoding, bytes: &[u8]) -> Self {
         Self {
             encoding,
@@ -248,14 +255,17 @@ impl ObjectBytes {
         with_codec!(self.encoding, codec => codec.read_owned(metadata)).ok()
     }
 
-    /// Decodes the object.
+    /// Decodes the object, which is of the kind of `resource`.
     ///
     /// # Errors
     /// The reason, which names a path and never a value.
-    pub(crate) fn decode<K: DeserializeOwned>(&self) -> Result<K, String> {
+    pub(crate) fn decode<K: Object + DeserializeOwned>(
+        &self,
+        resource: &ApiResource,
+    ) -> Result<Arc<K>, String> {
         let bytes = self.object();
         // What the caller does not want is not there any more.
-        with_codec!(self.encoding, codec => object(codec, bytes, true))
+        with_codec!(self.encoding, codec => decode(codec, bytes, resource, true))
     }
 
     /// The readable parts of an object that does not decode.

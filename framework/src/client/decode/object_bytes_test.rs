@@ -1,9 +1,11 @@
 //! What is read of an object that is not decoded.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{ObjectBytes, decode_object, event::Event, split_event, split_list};
+use super::{Event, ObjectBytes, Received, decode_object, receive_event, receive_list};
 use crate::{
     client::{
         WatchEvent,
@@ -18,6 +20,19 @@ fn config_maps() -> ApiResource {
 
 fn read(encoding: Encoding, bytes: &[u8]) -> ObjectBytes {
     ObjectBytes::read(encoding, bytes, &config_maps(), false).unwrap()
+}
+
+fn decoded(bytes: &ObjectBytes) -> Result<Arc<ConfigMap>, String> {
+    bytes.decode(&config_maps())
+}
+
+fn received(frame: &str) -> Result<Event<Received<ConfigMap>>, String> {
+    receive_event(
+        &Encoded::json(frame.to_owned()),
+        None,
+        &config_maps(),
+        false,
+    )
 }
 
 fn object() -> Value {
@@ -50,7 +65,7 @@ fn every_encoding_gives_the_same_fields_and_the_same_object_without_its_managed_
         let encoding = *encoding;
         let expected: ConfigMap = decode_object(&Encoded { encoding, bytes }, false).unwrap();
         assert_eq!(read.metadata().unwrap(), expected.metadata);
-        assert_eq!(read.decode::<ConfigMap>().unwrap(), expected);
+        assert_eq!(*decoded(&read).unwrap(), expected);
         assert!(read.len() < len - 30, "{} of {len}", read.len());
     }
 }
@@ -80,7 +95,7 @@ fn the_managed_fields_are_cut_wherever_they_are_and_nothing_else() {
             );
             assert_eq!(read.labels()["app"], "web");
             let whole = decode_object(&Encoded::json(text), false);
-            assert_eq!(read.decode::<ConfigMap>(), whole);
+            assert_eq!(decoded(&read), whole.map(Arc::new));
         }
     }
 }
@@ -89,8 +104,9 @@ fn the_managed_fields_are_cut_wherever_they_are_and_nothing_else() {
 fn managed_fields_that_are_wanted_stay() {
     let bytes = object().to_string();
     let all = ObjectBytes::read(Encoding::Json, bytes.as_bytes(), &config_maps(), true).unwrap();
-    let metadata = all.decode::<ConfigMap>().unwrap().metadata;
-    assert_eq!(metadata.managed_fields.unwrap().len(), 1);
+    let all_decoded = decoded(&all).unwrap();
+    let managed_fields = all_decoded.metadata.managed_fields.as_deref();
+    assert_eq!(managed_fields.unwrap().len(), 1);
     assert_eq!(all.len(), bytes.len());
 }
 
@@ -106,12 +122,7 @@ fn strings_with_escapes_and_missing_fields_are_read() {
         (Some("u-1"), Some("1"))
     );
     assert_eq!(
-        escaped
-            .decode::<ConfigMap>()
-            .unwrap()
-            .metadata
-            .uid
-            .as_deref(),
+        decoded(&escaped).unwrap().metadata.uid.as_deref(),
         Some("u-1")
     );
     for text in [
@@ -134,21 +145,19 @@ fn an_object_of_any_depth_is_stored() {
     let text = format!(r#"{{"metadata":{{"name":"a","x":{deep}}},"data":null,"more":{deep}}}"#);
     let read = read(Encoding::Json, text.as_bytes());
     assert_eq!(read.len(), text.len());
-    assert!(
-        read.decode::<ConfigMap>().is_ok(),
-        "the type does not want it"
-    );
+    assert!(decoded(&read).is_ok(), "the type does not want it");
 }
 
 #[test]
 fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itself() {
-    let object = object().to_string();
+    let mut object = object();
+    object["data"]["long"] = json!("x".repeat(Received::<ConfigMap>::SMALL));
     let bad = r#"{"metadata":{"name":3,"namespace":"n","uid":"u"}}"#;
     let other = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}"#;
     let list =
         format!(r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{object},{bad},{other}]}}"#);
-    let list = split_list(&Encoded::json(list), &config_maps(), false).unwrap();
-    assert_eq!((list.items.len(), list.undecodable.len()), (1, 2));
+    let list = receive_list::<ConfigMap>(&Encoded::json(list), &config_maps(), false).unwrap();
+    assert_eq!(list.undecodable.len(), 2);
     assert_eq!(
         list.undecodable[0].reason,
         "metadata: name: expected a string, found an integer"
@@ -157,24 +166,58 @@ fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itsel
         list.undecodable[1].reason,
         "kind: expected `ConfigMap` of `v1`, found `Pod` of `v1`"
     );
+    let [Received::Bytes(of_list)] = &list.items[..] else {
+        panic!("one large object");
+    };
     for frame in [
         format!(r#"{{"type":"ADDED","object":{object}}}"#),
         format!(r#"{{"object":{object},"type":"ADDED","more":{{}}}}"#),
     ] {
-        let event = split_event(&Encoded::json(frame), None, &config_maps(), false);
-        let Ok(Event::Event(WatchEvent::Added(read))) = event else {
-            panic!("no object");
+        let Ok(Event::Event(WatchEvent::Added(Received::Bytes(of_frame)))) = received(&frame)
+        else {
+            panic!("no large object");
         };
-        assert_eq!(
-            read.decode::<ConfigMap>(),
-            list.items[0].decode::<ConfigMap>()
-        );
-        assert_eq!(read.len(), list.items[0].len());
+        assert_eq!(decoded(&of_frame), decoded(of_list));
+        assert_eq!(of_frame.len(), of_list.len());
     }
     let frame = format!(r#"{{"type":"MODIFIED","object":{bad}}}"#);
-    let event = split_event(&Encoded::json(frame), None, &config_maps(), false);
     assert!(matches!(
-        event,
+        received(&frame),
         Ok(Event::Event(WatchEvent::Undecodable { .. }))
     ));
+}
+
+#[test]
+fn a_small_object_is_decoded_at_once_unless_it_does_not_decode() {
+    let sized = |size: usize| {
+        let mut object = object();
+        let rest = object.to_string().len();
+        object["data"]["quoted"] = json!("x".repeat(size - rest + r#"\"\\\n"#.len() + 2));
+        object
+    };
+    let small = Received::<ConfigMap>::SMALL;
+    for (object, is_decoded) in [(sized(small), true), (sized(small + 1), false)] {
+        let text = object.to_string();
+        assert_eq!(text.len() <= small, is_decoded, "{}", text.len());
+        let expected: ConfigMap = decode_object(&Encoded::json(text.clone()), false).unwrap();
+        let frame = format!(r#"{{"type":"ADDED","object":{text}}}"#);
+        match received(&frame) {
+            Ok(Event::Event(WatchEvent::Added(Received::Decoded(object)))) if is_decoded => {
+                assert_eq!(*object, expected);
+            }
+            Ok(Event::Event(WatchEvent::Added(Received::Bytes(bytes)))) if !is_decoded => {
+                assert_eq!(*decoded(&bytes).unwrap(), expected);
+            }
+            _ => panic!("{text}"),
+        }
+    }
+    // What does not decode is found when somebody reads it, as in a large object.
+    let frame = r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"data":{"a":3}}}"#;
+    let Ok(Event::Event(WatchEvent::Added(Received::Bytes(bytes)))) = received(frame) else {
+        panic!("no bytes");
+    };
+    assert_eq!(
+        decoded(&bytes).unwrap_err(),
+        "data.a: expected a string, found an integer"
+    );
 }

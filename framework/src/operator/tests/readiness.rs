@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::world::*;
-use crate::{cache::InformerScope, server::Address};
+use crate::{cache::InformerScope, resource::ApiResource, server::Address};
 
 /// The time in the line since when something fails.
 fn age(line: &str) -> u64 {
@@ -68,6 +68,49 @@ async fn readiness_shows_a_failing_cache_behind_a_healthy_one_of_the_same_kind()
         "{line}"
     );
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_may_wait_for_conversions_does_not_keep_the_operator_from_being_ready() {
+    let kind = ApiResource::of::<ConfigMap>();
+    let answered = |code, reason| Some(Answer::status(code, reason));
+    for (answer, ready_at_first, ready_later) in [
+        (answered(500, "InternalError"), true, true),
+        // The API server perhaps waits for a replica.
+        (None, false, true),
+        (answered(403, "Forbidden"), false, false),
+        (answered(404, "NotFound"), false, false),
+    ] {
+        let sandbox = sandbox();
+        let a = Process::of(&sandbox, "a");
+        let reads = RequestMatcher::any().resource("configmaps");
+        match answer {
+            Some(answer) => sandbox.faults().answer(reads, answer, usize::MAX),
+            None => sandbox
+                .faults()
+                .delay_requests(reads, seconds(20), usize::MAX),
+        }
+        let operator = a.unelected(&Scribe::quick());
+        let running = operator.start(a.client.clone()).await.unwrap();
+        let other = running.readiness.clone();
+        let mut readiness = other.clone();
+        readiness
+            .own_kinds
+            .converted
+            .insert(kind.qualified_plural());
+        sleep(seconds(3)).await;
+        assert_eq!(readiness.check(&kind).is_ok(), ready_at_first);
+        sleep(seconds(4)).await;
+        let shown = readiness.check(&kind);
+        assert_eq!(shown.is_ok(), ready_later, "{shown:?}");
+        assert!(
+            shown.is_err() || shown.unwrap().is_some(),
+            "the problem is shown"
+        );
+        assert_eq!(readiness.check_controllers(), Ok(()));
+        assert!(other.check(&kind).is_err() && other.check_controllers().is_err());
+        running.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

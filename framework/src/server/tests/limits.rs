@@ -74,6 +74,14 @@ async fn an_idle_connection_of_an_api_server_stays_open_longer_than_the_api_serv
     }
     let took = served.await.unwrap();
     assert!(about(2 * 120 + 300).contains(&took), "{took:?}");
+    // It may also keep a connection that it has not used yet.
+    let (mut client, served) = connected_with(limits, small(), None, 1024);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let head = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    client.write_all(head).await.unwrap();
+    assert!(client.read(&mut some).await.unwrap() > 0);
+    drop(client);
+    served.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -225,7 +225,7 @@ async fn a_replica_writes_where_it_converts_and_keeps_the_bundle_of_others() {
     let client = connected(&Sandbox::builder().seed(1).build().unwrap());
     let (kinds, place) = ([Versions::of::<Site>()], "/webhook/clientConfig");
     let mut definition = Site::crd().unwrap();
-    let service = Target::service_of("sites", "ops").for_conversions();
+    let service = Target::service_of("sites", "ops");
     set_target(std::slice::from_mut(&mut definition), &service);
     let definitions = std::slice::from_ref(&definition);
     crd::install(&client, definitions, "test").await.unwrap();
@@ -240,10 +240,10 @@ async fn a_replica_writes_where_it_converts_and_keeps_the_bundle_of_others() {
     assert_eq!(known, Bundle::parse(&pem).unwrap());
     let written = conversion(&client).await;
     let expected =
-        json!({"namespace": "ops", "name": "sites-conversion", "path": "/convert", "port": 443});
+        json!({"namespace": "ops", "name": "sites-webhook", "path": "/convert", "port": 443});
     assert_eq!(written.pointer(place).unwrap()["service"], expected);
     // An installation in another namespace takes nothing over.
-    let other = Target::service_of("sites", "blue").for_conversions();
+    let other = Target::service_of("sites", "blue");
     let refused = install(&client, &kinds, &other, Some(&pem), "sites").await;
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("the one in the namespace ops"), "{text}");

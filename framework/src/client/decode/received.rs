@@ -1,0 +1,85 @@
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    object::{DecodedArc, object},
+    object_bytes::ObjectBytes,
+    types::Types,
+};
+use crate::{
+    client::codec::{Codec, Encoding, with_codec},
+    resource::{ApiResource, Object, TypeMeta, Undecodable},
+};
+
+/// An object that a cache has received, in the form in which it stores it.
+pub(crate) enum Received<K> {
+    /// A small object. To decode it costs little more than to read the fields that a cache needs, and its decoded form is
+    /// not much larger than its bytes with them.
+    Decoded(Arc<K>),
+    /// Any other object, and a small one that does not decode.
+    Bytes(ObjectBytes),
+}
+
+impl<K: Object + DeserializeOwned> Received<K> {
+    /// An object with so many bytes is small, its managed fields included.
+    pub(crate) const SMALL: usize = 1024;
+
+    /// The object with these bytes. The managed fields are left out unless they are `wanted`.
+    ///
+    /// # Errors
+    /// As for [`ObjectBytes::read`].
+    pub(super) fn read(
+        encoding: Encoding,
+        bytes: &[u8],
+        resource: &ApiResource,
+        wanted: bool,
+    ) -> Result<Self, Box<Undecodable>> {
+        if bytes.len() <= Self::SMALL {
+            let decoded = with_codec!(encoding, codec => decode(codec, bytes, resource, wanted));
+            // The other form reports the error, as it does for a large object.
+            if let Ok(object) = decoded {
+                return Ok(Self::Decoded(object));
+            }
+        }
+        ObjectBytes::read(encoding, bytes, resource, wanted).map(Self::Bytes)
+    }
+
+    /// Whether the object has a name.
+    pub(super) fn is_named(&self) -> bool {
+        let name = match self {
+            Self::Decoded(object) => object.name(),
+            Self::Bytes(bytes) => bytes.key().name(),
+        };
+        !name.is_empty()
+    }
+
+    /// `metadata.namespace`
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Decoded(object) => object.namespace(),
+            Self::Bytes(bytes) => bytes.key().namespace(),
+        }
+    }
+}
+
+/// Decodes an object of a collection of `resource`.
+///
+/// # Errors
+/// The reason, which names a path and never a value.
+pub(super) fn decode<C: Codec, K: Object + DeserializeOwned>(
+    codec: C,
+    bytes: &[u8],
+    resource: &ApiResource,
+    managed_fields: bool,
+) -> Result<Arc<K>, String> {
+    let DecodedArc(mut decoded) = object::<_, DecodedArc<K>>(codec, bytes, managed_fields)?;
+    if let Some(TypeMeta { api_version, kind }) = decoded.types() {
+        Types { api_version, kind }.check_object(resource, false)?;
+    }
+    // No other code has this `Arc` yet.
+    if let Some(decoded) = Arc::get_mut(&mut decoded) {
+        decoded.fill_types(resource);
+    }
+    Ok(decoded)
+}
