@@ -302,6 +302,12 @@ impl ApiError {
         self
     }
 
+    /// Adds a warning in front of the others.
+    pub(crate) fn warned_first(mut self, warning: &str) -> Self {
+        self.details.warnings.insert(0, warning.to_owned());
+        self
+    }
+
     pub(crate) fn warnings(&self) -> &[String] {
         &self.details.warnings
     }

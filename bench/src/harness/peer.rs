@@ -106,6 +106,9 @@ const CACHES: [Workload; 4] = [
     Workload::Allocations,
 ];
 
+/// Those of them that show what managed fields cost.
+const CACHES_OF_PODS: [Workload; 3] = [Workload::Cache, Workload::Relist, Workload::Churn];
+
 /// The workloads of a program with a controller.
 const CONTROLLERS: [Workload; 5] = [
     Workload::Reconcile,
@@ -116,7 +119,7 @@ const CONTROLLERS: [Workload; 5] = [
 ];
 
 /// All peers, in the order of the tables.
-pub(super) const PEERS: [Peer; 12] = [
+pub(super) const PEERS: [Peer; 14] = [
     plain("pilothouse", OURS),
     rust(
         "pilothouse jemalloc",
@@ -147,8 +150,29 @@ pub(super) const PEERS: [Peer; 12] = [
         )
     },
     Peer {
+        workloads: &CACHES_OF_PODS,
+        environment: &[("BENCH_STREAMING", "1"), ("BENCH_CLEAR", "1")],
+        ..rust(
+            "kube-rs jemalloc streaming cleared",
+            "kube-rs",
+            Some("jemalloc"),
+            "the same, and the managed fields cleared with `WatchStreamExt::modify`, as its documentation shows",
+        )
+    },
+    Peer {
         protobuf: true,
         ..go("client-go protobuf", "client-go", &CACHES, CLIENT_GO)
+    },
+    Peer {
+        protobuf: true,
+        workloads: &CACHES_OF_PODS,
+        environment: &[("BENCH_CLEAR", "1")],
+        ..go(
+            "client-go protobuf cleared",
+            "client-go",
+            &CACHES,
+            "the same, and the managed fields cleared by a transform of the factory",
+        )
     },
     Peer {
         environment: &[("BENCH_JSON", "1")],

@@ -15,8 +15,8 @@ use crate::{client::Body, metrics::Metrics, resource::Versions, server::Routes};
 
 /// Serves each webhook at its path. Another path gets an error that names the paths.
 ///
-/// After `stopping`, each answer over HTTP/1 closes its connection. So an API server has no idle connection left when the server
-/// ends: a request that it sends on one at that moment would be lost.
+/// After `stopping`, each answer over HTTP/1 closes its connection. So when the server ends, an API server has only connections
+/// left that it has not used since then: a request that it sends on one at that very moment would be lost.
 pub(crate) fn routes(
     webhooks: &[Webhook],
     conversions: &[Versions],

@@ -15,14 +15,12 @@ use crate::{discovery, openapi};
 /// Answers paths that are not resources: health, metrics, discovery, OpenAPI.
 ///
 /// # Errors
-/// 404 for an unknown path, 405 for another method than GET and HEAD.
+/// 404 for an unknown path. 405 for another method than GET and HEAD where a real server reads the method: it does not for health, OpenAPI
+/// and the lists of groups.
 pub(super) async fn handle<B>(
     core: &Arc<Core>,
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError> {
-    if !matches!(incoming.record.method.as_str(), "GET" | "HEAD") {
-        return Err(ApiError::method_not_allowed());
-    }
     let registry = core.registry();
     let parts: Vec<&str> = incoming
         .record
@@ -30,6 +28,10 @@ pub(super) async fn handle<B>(
         .split('/')
         .filter(|part| !part.is_empty())
         .collect();
+    let is_read = matches!(incoming.record.method.as_str(), "GET" | "HEAD");
+    if !is_read && matches!(parts.as_slice(), ["version"] | ["api"]) {
+        return Err(ApiError::method_not_allowed());
+    }
     let aggregated = discovery::wants_aggregated(&incoming.accept);
     let encoding = match parts.first() {
         Some(&("api" | "apis")) => {
@@ -65,6 +67,7 @@ pub(super) async fn handle<B>(
         _ => None,
     };
     match (document, parts.as_slice()) {
+        (Some(_), ["api", _] | ["apis", _, _]) if !is_read => Err(ApiError::method_not_allowed()),
         (Some(document), _) => {
             let response = respond::json(200, &document, incoming.query.flag("pretty"));
             Ok(encoding.translate(response, false).await)

@@ -19,7 +19,7 @@
 //! | `read.rs`, `stream.rs` | get, list and watch |
 //! | `write.rs`, `patch.rs` | every change |
 //! | `pods/` | log, exec, attach and port-forward |
-//! | `render.rs`, `respond.rs` | responses |
+//! | `render.rs`, `respond.rs`, `warnings.rs` | responses |
 //!
 //! `compress.rs` does not use tower-http, which reads `Accept-Encoding` as the HTTP specification says. kube-apiserver knows
 //! neither weights nor `*` (test `only_the_plain_word_gzip_is_accepted_as_by_kube_apiserver`).
@@ -58,6 +58,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod unread;
+mod warnings;
 mod write;
 
 pub(crate) use connection::serve_connection;

@@ -8,7 +8,7 @@ use super::negotiate::{Offer, negotiate};
 use super::request::{Incoming, Request};
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
-use super::{body, patch, pods, protobuf, read, write};
+use super::{body, patch, pods, protobuf, read, warnings, write};
 use crate::api::Target;
 use crate::authentication::User;
 use crate::builtin;
@@ -83,9 +83,9 @@ where
     };
     let answer = match &kind.deprecated {
         Some(text) => answer
-            .map_err(|error| error.warned(std::slice::from_ref(text)))
+            .map_err(|error| error.warned_first(text))
             .map(|mut answer| {
-                respond::warn(&mut answer, text);
+                warnings::add_first(&mut answer, text);
                 answer
             }),
         None => answer,

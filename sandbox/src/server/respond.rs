@@ -9,6 +9,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
+use super::warnings;
 use crate::error::ApiError;
 use crate::registry::Registry;
 use crate::store::Encoded;
@@ -84,7 +85,7 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    warn_all(&mut response, error.warnings());
+    warnings::add(&mut response, error.warnings());
     response
 }
 
@@ -113,24 +114,4 @@ pub(super) fn stream(
     let frames = futures_util::StreamExt::map(chunks, |chunk| chunk.map(Frame::data));
     *response.body_mut() = BodyExt::boxed_unsync(StreamBody::new(frames));
     response
-}
-
-/// Adds a `Warning` header for each text, once.
-pub(super) fn warn_all(response: &mut Response<Body>, texts: &[String]) {
-    for (index, text) in texts.iter().enumerate() {
-        if !texts.iter().take(index).any(|earlier| earlier == text) {
-            warn(response, text);
-        }
-    }
-}
-
-/// Adds a `Warning` header.
-pub(super) fn warn(response: &mut Response<Body>, text: &str) {
-    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-    // A text that is not a valid header value is left out: a warning is only a help.
-    if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-        response
-            .headers_mut()
-            .append(HeaderName::from_static("warning"), value);
-    }
 }

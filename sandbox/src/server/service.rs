@@ -19,7 +19,7 @@ use super::request::Incoming;
 use super::respond::{self, Body, CreatedName, DryRun};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
-use super::{CONTROLS, compress, controls, documents, metrics, negotiate, resource};
+use super::{CONTROLS, compress, controls, documents, metrics, negotiate, resource, warnings};
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
@@ -166,7 +166,7 @@ where
         true => core.store.flushed().await.and(result),
         false => result,
     };
-    let response = match result {
+    let mut response = match result {
         Ok(response) => response,
         Err(error) => {
             if core.log.is_audited() {
@@ -176,6 +176,7 @@ where
             of_failure.translate(response, false).await
         }
     };
+    warnings::write(&mut response);
     let audited = || Audited {
         id: core.clock.uid(),
         user: &audited_user,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::negotiate::Form;
 use super::request::Request;
 use super::respond::{self, Body, CreatedName, DryRun};
-use super::{body, options, patch, render};
+use super::{body, options, patch, render, warnings};
 use crate::api::{self, Answered, DeleteOptions, Replace, Target, WriteOptions, Written, strategy};
 use crate::core::Core;
 use crate::error::ApiError;
@@ -49,7 +49,7 @@ async fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiErr
     }
     .map_err(|error| error.warned(warning.map(String::from).as_slice()))?;
     if let Some(warning) = warning {
-        respond::warn(&mut response, warning);
+        warnings::add(&mut response, &[warning.to_owned()]);
     }
     // kubectl asks for it in the body.
     if options.dry_run {
@@ -68,7 +68,7 @@ async fn delete_one(
     let answer = render::object(core, request, deleted.answer(&request.target))?;
     request.audit.answer(&answer);
     let mut response = respond::json(200, &answer, request.query.flag("pretty"));
-    respond::warn_all(&mut response, &warnings);
+    warnings::add(&mut response, &warnings);
     Ok(response)
 }
 
@@ -96,14 +96,14 @@ async fn delete_collection(
     }
     let text = render::items(core, request, Value::Object(metadata), &deleted)?;
     let mut response = respond::bytes(200, "application/json", text);
-    respond::warn_all(&mut response, &warnings);
+    warnings::add(&mut response, &warnings);
     Ok(response)
 }
 
 fn answer(request: &Request, answered: &Answered) -> Response<Body> {
     request.audit.answer(&answered.answer);
     let mut response = respond::json(201, &answered.answer, request.query.flag("pretty"));
-    respond::warn_all(&mut response, &answered.warnings);
+    warnings::add(&mut response, &answered.warnings);
     response
 }
 
@@ -200,6 +200,6 @@ fn respond(core: &Core, request: &Request, written: Written) -> Result<Response<
             respond::json(code, &object, pretty)
         }
     };
-    respond::warn_all(&mut response, &written.warnings);
+    warnings::add(&mut response, &written.warnings);
     Ok(response)
 }

@@ -289,7 +289,7 @@ async fn send(client: &Client, ask: Ask) -> Answer {
     let all = |name: &str| {
         let values = head.headers.get_all(name).iter();
         values
-            .map(|value| value.to_str().unwrap().to_owned())
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
             .collect::<Vec<_>>()
     };
     Answer {

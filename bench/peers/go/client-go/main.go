@@ -6,7 +6,8 @@
 //   - WatchListClient with its default (features/known_features.go): on.
 //   - QPS -1, as controller-runtime's config loader sets it (pkg/client/config/config.go); one list and one watch are
 //     far from any limit.
-//   - informers.NewSharedInformerFactory without a resync; GOGC and GOMAXPROCS with Go's defaults.
+//   - informers.NewSharedInformerFactoryWithOptions without a resync; BENCH_CLEAR=1 adds a transform that clears the
+//     managed fields; GOGC and GOMAXPROCS with Go's defaults.
 //
 // An event counts when the informer calls the handler, which is after it stored the object.
 package main
@@ -52,7 +53,16 @@ func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store,
 	if err != nil {
 		return nil, err
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	var options []informers.SharedInformerOption
+	if os.Getenv("BENCH_CLEAR") != "" {
+		options = append(options, informers.WithTransform(func(object any) (any, error) {
+			if pod, is := object.(*corev1.Pod); is {
+				pod.ManagedFields = nil
+			}
+			return object, nil
+		}))
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, options...)
 	informer := factory.Core().V1().Pods().Informer()
 	handler := cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, isInInitialList bool) {

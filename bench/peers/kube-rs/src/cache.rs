@@ -6,9 +6,8 @@ use std::{
 };
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, Client,
+    Client,
     runtime::{reflector, watcher},
 };
 
@@ -20,9 +19,9 @@ use crate::shared::{
 pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let wanted = setting("BENCH_EVENTS");
     let start = Instant::now();
-    let pods: Api<Pod> = Api::all(Client::try_default().await?);
+    let pods = crate::pods(Client::try_default().await?);
     let (reader, writer) = reflector::store();
-    let mut events = Box::pin(reflector(writer, watcher(pods, crate::config())));
+    let mut events = Box::pin(reflector(writer, pods));
     while let Some(event) = events.next().await {
         if matches!(event?, watcher::Event::InitDone) {
             break;

@@ -8,7 +8,7 @@ use std::{
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, Client, ResourceExt,
+    Client, ResourceExt,
     runtime::{
         reflector::{self, ObjectRef, reflector},
         watcher,
@@ -22,10 +22,10 @@ use crate::shared::{
 
 pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let pods: Api<Pod> = Api::all(Client::try_default().await?);
+    let pods = crate::pods(Client::try_default().await?);
     let (store, writer) = reflector::store();
     // Without a backoff, although the end of a watch is an error: reads during a pause would measure nothing.
-    let mut events = Box::pin(reflector(writer, watcher(pods, crate::config())));
+    let mut events = Box::pin(reflector(writer, pods));
     while let Some(event) = events.next().await {
         if matches!(event?, watcher::Event::InitDone) {
             break;

@@ -31,8 +31,9 @@ use serde_json::{Value, json};
 pub(super) use handshake::Upgrade;
 
 use super::query::Query;
-use super::respond::{self, Body};
+use super::respond::Body;
 use super::route::ResourceRoute;
+use super::warnings;
 use crate::api::{self, Target};
 use crate::authentication::User;
 use crate::core::Core;
@@ -92,7 +93,7 @@ pub(super) async fn handle(
         "exec" => process::handle(request, process::ProcessKind::Exec),
         _ => process::handle(request, process::ProcessKind::Attach),
     }?;
-    respond::warn_all(&mut response, &warnings);
+    warnings::add(&mut response, &warnings);
     Ok(response)
 }
 

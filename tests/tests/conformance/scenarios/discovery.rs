@@ -97,6 +97,21 @@ pub(crate) async fn documents(run: &mut Run) {
         run.step(path, Ask::get(path)).await;
     }
     metrics(run).await;
+    // Some do not read the method.
+    for path in [
+        "/api",
+        "/api/v1",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/apis/none",
+        "/healthz",
+        "/none",
+        "/version",
+    ] {
+        run.step(format!("post {path}"), Ask::post(path, json!({})))
+            .await;
+        run.step(format!("delete {path}"), Ask::delete(path)).await;
+    }
     // A real server has more checks than those of the sandbox.
     for path in [
         "/readyz?verbose",

@@ -161,6 +161,16 @@ pub(crate) async fn of_unknown_fields(run: &mut Run) {
         Ask::post(format!("{path}?dryRun=All"), object.clone()),
     )
     .await;
+    // The warning about the kind comes first. Many long ones are cut.
+    let endpoints = run.path("v1/endpoints?dryRun=All");
+    for (name, count, length) in [("one", 1, 3), ("many", 30, 300), ("short", 40, 90)] {
+        let mut object = json!({"metadata": {"name": "a"}});
+        for number in 0..count {
+            object[format!("{number:02}{}", "\u{e9}".repeat(length))] = 1.into();
+        }
+        let step = format!("{name} unknown fields of a deprecated kind");
+        run.step(step, Ask::post(&endpoints, object)).await;
+    }
     run.step(
         "dry run of nonsense",
         Ask::post(format!("{path}?dryRun=Some"), object.clone()),
