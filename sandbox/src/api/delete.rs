@@ -22,6 +22,9 @@ const ORPHAN: &str = "orphan";
 /// The finalizer that holds a CustomResourceDefinition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+/// How the names of the system's priority classes begin. Nobody else can create such a name.
+const SYSTEM: &str = "system-";
+
 /// The result of a deletion.
 pub(crate) struct Deleted {
     /// The last state, or the state that waits for finalizers or for the end of the grace period.
@@ -52,7 +55,7 @@ impl Deleted {
 /// Deletes an object, or starts its deletion.
 ///
 /// # Errors
-/// 404; 403 for a namespace that cannot be deleted; 409 if a precondition fails.
+/// 404; 403 for a namespace or a priority class that cannot be deleted; 409 if a precondition fails.
 pub(crate) async fn delete(
     core: &Core,
     target: &Target,
@@ -71,6 +74,10 @@ pub(crate) async fn delete(
         preconditions(target, name, &current, options)?;
         if is_namespace(target) && ["default", "kube-system", "kube-public"].contains(&name) {
             let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden(&target.resource(), name, why));
+        }
+        if is_priority_class(target) && name.starts_with(SYSTEM) {
+            let why = "this is a system priority class and cannot be deleted";
             return Err(ApiError::forbidden(&target.resource(), name, why));
         }
         let mut warnings = Vec::new();
@@ -162,6 +169,10 @@ fn remove(
         write: Write::Remove(last),
         namespace: None,
     })
+}
+
+fn is_priority_class(target: &Target) -> bool {
+    target.kind.group == "scheduling.k8s.io" && target.kind.kind == "PriorityClass"
 }
 
 fn is_namespace(target: &Target) -> bool {
@@ -333,6 +344,7 @@ pub(crate) async fn delete_collection(
     core: &Core,
     target: &Target,
     selection: &Selection,
+    limit: Option<usize>,
     options: &DeleteOptions,
 ) -> Result<Vec<Deleted>, ApiError> {
     let namespace = target.namespace.as_deref();
@@ -343,10 +355,9 @@ pub(crate) async fn delete_collection(
         return Ok(Vec::new());
     };
     let mut deleted = Vec::new();
-    for (key, object) in &snapshot.entries {
-        if !selection.selects(object) {
-            continue;
-        }
+    let selected = snapshot.entries.iter();
+    let selected = selected.filter(|(_, object)| selection.selects(object));
+    for (key, _) in selected.take(limit.unwrap_or(usize::MAX)) {
         let one = Target::new(&target.kind, key.namespace());
         match delete(core, &one, key.name(), options).await {
             Ok(done) => deleted.push(done),

@@ -251,7 +251,7 @@ fn invalid(request: &Request, default: &str, cause: Cause) -> ApiError {
 
 fn dry_run<'a>(request: &Request, values: impl Iterator<Item = &'a str>) -> Result<bool, ApiError> {
     let mut dry = false;
-    for value in values.filter(|value| !value.is_empty()) {
+    for value in values {
         if value != "All" {
             let shown = serde_json::json!([value]);
             let message = format!("Unsupported value: {shown}: supported values: \"All\"");
@@ -276,9 +276,11 @@ fn dry_run<'a>(request: &Request, values: impl Iterator<Item = &'a str>) -> Resu
 pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
     let query = &request.query;
     if request.body.is_empty() {
+        let policy = query.get("propagationPolicy");
+        check_propagation(policy, query.find("orphanDependents").is_some())?;
         return Ok(DeleteOptions {
             grace_period: query.number("gracePeriodSeconds")?,
-            propagation: propagation(query.get("propagationPolicy"))?,
+            propagation: propagation(policy)?,
             orphan_dependents: query
                 .find("orphanDependents")
                 .map(|_| query.flag("orphanDependents")),
@@ -311,20 +313,8 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
     let dry_runs = options.get("dryRun").and_then(Value::as_array);
     let dry_runs = dry_runs.into_iter().flatten().filter_map(Value::as_str);
     let policy = text("/propagationPolicy").unwrap_or_default();
-    if !policy.is_empty()
-        && options
-            .get("orphanDependents")
-            .is_some_and(Value::is_boolean)
-    {
-        let detail = "orphanDependents and deletionPropagation cannot be both set";
-        let cause = Cause::invalid("propagationPolicy", &policy.into(), detail);
-        return Err(ApiError::invalid_kind(
-            "meta.k8s.io",
-            "DeleteOptions",
-            "",
-            vec![cause],
-        ));
-    }
+    let orphans = options.get("orphanDependents");
+    check_propagation(policy, orphans.is_some_and(Value::is_boolean))?;
     Ok(DeleteOptions {
         grace_period: options.get("gracePeriodSeconds").and_then(Value::as_i64),
         propagation: propagation(policy)?,
@@ -337,6 +327,20 @@ pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptio
         deadline: request.deadline,
         admitted: true,
     })
+}
+
+fn check_propagation(policy: &str, has_orphans: bool) -> Result<(), ApiError> {
+    if policy.is_empty() || !has_orphans {
+        return Ok(());
+    }
+    let detail = "orphanDependents and deletionPropagation cannot be both set";
+    let cause = Cause::invalid("propagationPolicy", &policy.into(), detail);
+    Err(ApiError::invalid_kind(
+        "meta.k8s.io",
+        DELETE,
+        "",
+        vec![cause],
+    ))
 }
 
 fn propagation(text: &str) -> Result<Option<Propagation>, ApiError> {

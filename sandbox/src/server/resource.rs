@@ -40,6 +40,9 @@ where
     let Some(kind) = registry.find(&route.group, &route.version, &route.resource) else {
         return respond::unserved(&registry, &route.group);
     };
+    if incoming.record.method == "HEAD" {
+        return Err(ApiError::method_not_allowed());
+    }
     let target = Target::new(kind, route.namespace.as_deref());
     if target.kind.is_custom() && is_elsewhere(&target, &route) {
         return Ok(respond::no_such_path());

@@ -2,9 +2,9 @@ use std::io;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
@@ -104,6 +104,15 @@ pub(super) fn unserved(registry: &Registry, group: &str) -> Result<Response<Body
         return Err(ApiError::no_such_resource());
     }
     Ok(no_such_path())
+}
+
+/// Leaves out the body, as the response to HEAD does. HTTP/2 would send it.
+pub(super) fn cut_body(response: &mut Response<Body>) {
+    if let Some(length) = response.body().size_hint().exact() {
+        let length = HeaderValue::from(length);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    *response.body_mut() = BodyExt::boxed_unsync(Full::default().map_err(|never| match never {}));
 }
 
 /// A response whose body is a stream.

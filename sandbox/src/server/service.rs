@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderName, Request, Response};
+use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 use serde_json::Value;
@@ -177,6 +177,9 @@ where
         }
     };
     warnings::write(&mut response);
+    if parts.method == Method::HEAD {
+        respond::cut_body(&mut response);
+    }
     let audited = || Audited {
         id: core.clock.uid(),
         user: &audited_user,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -78,6 +79,22 @@ async fn object(response: Response<Body>) -> Value {
 }
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[tokio::test]
+async fn the_answer_to_head_has_the_length_of_its_body_and_no_body() {
+    let sandbox = Sandbox::builder().seed(1).build().unwrap();
+    for (path, code, length) in [("/healthz", 200, "2"), (MAPS, 405, "")] {
+        let none = Value::Null;
+        let response = answer(sandbox.core(), "HEAD", path, "kubernetes-admin", &none).await;
+        assert_eq!(response.status(), code);
+        let told = response.headers()["content-length"].clone();
+        assert!(
+            told == length || length.is_empty() && told != "0",
+            "{told:?}"
+        );
+        assert!(response.into_body().is_end_stream());
+    }
+}
 
 /// Webhooks that never answer, and whose failures are ignored.
 #[tokio::test(start_paused = true)]

@@ -78,7 +78,10 @@ async fn delete_collection(
     options: &DeleteOptions,
 ) -> Result<Response<Body>, ApiError> {
     let selection = options::selection(request)?;
-    let deleted = api::delete_collection(core, &request.target, &selection, options).await?;
+    let limit = request.query.number::<i64>("limit")?;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.filter(|limit| *limit > 0);
+    let deleted = api::delete_collection(core, &request.target, &selection, limit, options).await?;
     let mut warnings = Vec::new();
     let deleted: Vec<Arc<Encoded>> = deleted
         .into_iter()

@@ -24,12 +24,8 @@ pub(super) fn service(fields: &mut Map<String, Value>) {
             fill(port, "targetPort", number);
         }
     });
-    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
-    let (exposed, balanced) = (
-        matches!(kind, "NodePort" | "LoadBalancer"),
-        kind == "LoadBalancer",
-    );
-    if kind != "ExternalName" {
+    let (exposed, balanced) = (is_exposed(spec), is_balanced(spec));
+    if has_address(spec) {
         fill(spec, "internalTrafficPolicy", "Cluster");
     }
     if exposed {

@@ -133,7 +133,8 @@ fn traffic(object: &Value, kind: &str, found: &mut Vec<FieldError>) {
         "spec.healthCheckNodePort",
     );
     match (has_health_check(object), port.as_i64().unwrap_or_default()) {
-        (true, 0) => found.push(FieldError::required(field, "")),
+        // The server gives the Service one.
+        (true, 0) => {}
         (true, _) => port_number(port, field, found),
         (false, 0) => {}
         (false, _) => {

@@ -48,6 +48,9 @@ pub(super) fn settle(handle: &Handle, node: &Value) {
     });
 }
 
+/// The same on every machine, so that what a client shows is the same, too.
+const ARCHITECTURE: &str = "amd64";
+
 fn node(handle: &Handle, name: &str) -> Value {
     let now = handle.core().clock.timestamp();
     let resources = json!({"cpu": "8", "memory": "32Gi", "pods": "1000"});
@@ -56,7 +59,7 @@ fn node(handle: &Handle, name: &str) -> Value {
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/arch": ARCHITECTURE, "kubernetes.io/os": "linux"},
         },
         "status": {
             "addresses": [{"type": "InternalIP", "address": address(name)}, {"type": "Hostname", "address": name}],
@@ -71,7 +74,7 @@ fn node(handle: &Handle, name: &str) -> Value {
                 "lastTransitionTime": now,
             }],
             "nodeInfo": {
-                "architecture": "", "bootID": "", "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "",
+                "architecture": ARCHITECTURE, "bootID": "", "containerRuntimeVersion": "", "kernelVersion": "", "kubeProxyVersion": "",
                 "kubeletVersion": crate::builtin::source().rsplit(' ').next(),
                 "machineID": "", "operatingSystem": "linux", "osImage": "", "systemUUID": "",
             },

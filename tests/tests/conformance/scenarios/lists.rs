@@ -133,6 +133,11 @@ pub(crate) async fn pages(run: &mut Run) {
                 .accept("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
         )
         .await;
+        let some = format!("{path}?limit=2&labelSelector=odd%3Dfalse");
+        run.step(format!("{kind}: delete a page"), Ask::delete(some))
+            .await;
+        run.step(format!("{kind}: what is left"), Ask::get(&path))
+            .await;
     }
 }
 

@@ -80,6 +80,23 @@ pub(crate) async fn of_requests(run: &mut Run) {
     .await;
     run.step("patch a collection", Ask::merge(&maps, json!({})))
         .await;
+    run.step(
+        "an empty dry run",
+        Ask::post(format!("{maps}?dryRun="), map("a")),
+    )
+    .await;
+    let contradiction = "propagationPolicy=Orphan&orphanDependents=true";
+    run.step(
+        "orphans twice",
+        Ask::delete(format!("{maps}/a?{contradiction}")),
+    )
+    .await;
+    let class = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical";
+    run.step(
+        "delete a class of the system",
+        Ask::delete(format!("{class}?dryRun=All")),
+    )
+    .await;
     let in_none = "/api/v1/namespaces/none/configmaps";
     run.step(
         "create in an absent namespace",

@@ -10,6 +10,10 @@ pub(crate) async fn of_allocation(run: &mut Run) {
     let given = |port: u16| json!([{"port": 80, "nodePort": port}]);
     for (name, spec) in [
         ("plain", json!({"ports": one})),
+        (
+            "external-addresses",
+            json!({"externalIPs": ["1.2.3.4"], "ports": one}),
+        ),
         ("headless", json!({"clusterIP": "None", "ports": one})),
         (
             "headless-selected",
@@ -248,6 +252,16 @@ async fn of_changes(run: &mut Run, path: &str) {
             "change: without health checks",
             "health",
             json!({"externalTrafficPolicy": "Cluster"}),
+        ),
+        (
+            "change: with health checks",
+            "health",
+            json!({"externalTrafficPolicy": "Local"}),
+        ),
+        (
+            "change: external addresses",
+            "plain",
+            json!({"externalIPs": ["1.2.3.4"]}),
         ),
         (
             "change: without a selector",
