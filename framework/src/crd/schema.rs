@@ -19,9 +19,10 @@ use crate::resource::duration;
 /// A type that a Kubernetes schema can describe.
 ///
 /// Derive it for the structs and enums of a spec or status. Scalars, strings, `Option`, lists, sets, maps with string keys,
-/// `serde_json::Value` (any value), paths, IP addresses and the types of k8s-openapi implement it. The large types of
-/// k8s-openapi, such as `PodTemplateSpec`, are open objects unless the feature `k8s-schemas` is on. For a type of another
-/// crate, write `#[schema(with = "..")]` on the field, with a type that has the same form and schemars' `JsonSchema`: for
+/// `serde_json::Value` (any value), paths, IP addresses and the types of k8s-openapi implement it. The types of
+/// k8s-openapi, such as `PodTemplateSpec`, have the schemas that the newest Kubernetes gives them; the feature `k8s-descriptions`
+/// adds its descriptions of the fields. `#[schema(with = "serde_json::Map<String, serde_json::Value>")]` makes such a field an open object, which
+/// the API server does not check. For a type of another crate, write `#[schema(with = "..")]` on the field, with a type that has the same form and schemars' `JsonSchema`: for
 /// `url::Url` it is `#[schema(with = "String", format = "uri")]`.
 ///
 /// A `std::time::Duration` needs [`#[serde(with = "pilothouse::resource::duration")]`](crate::resource::duration) on its

@@ -11,7 +11,7 @@ use std::{
 
 use pilothouse::{
     Schema,
-    client::{Api, PostParams},
+    client::{Api, Patch, PatchParams, PostParams},
     crd::{self, CustomResource},
     k8s::{
         ByteString,
@@ -449,4 +449,42 @@ pub(crate) async fn an_older_name_is_kept_and_read(target: &Target) {
         let error = create("refused", refused.clone()).await.unwrap_err();
         assert!(error.is_invalid(), "{refused}: {error}");
     }
+}
+
+/// Neither applier forces anything: a list without its type would be a conflict.
+pub(crate) async fn two_appliers_share_the_containers_of_a_template(target: &Target) {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "forms.pilothouse.dev", version = "v1", namespaced)]
+    struct Shared {
+        metadata: ObjectMeta,
+        spec: Of<PodTemplateSpec>,
+    }
+
+    crd::install(&target.client, &[Shared::crd().unwrap()], "forms").await.unwrap();
+    let api = target.api::<Shared>();
+    let apply = async |manager: &str, container: Value| {
+        let object = json!({
+            "apiVersion": "forms.pilothouse.dev/v1", "kind": "Shared", "metadata": {"name": "shared"},
+            "spec": {"value": {"spec": {"containers": [container]}}},
+        });
+        let patch = Patch::Apply(object);
+        let applied = api.patch("shared", &PatchParams::apply(manager), &patch).await.unwrap();
+        applied.spec.value.spec.unwrap().containers
+    };
+    let web = json!({
+        "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}],
+    });
+    apply("operator", web.clone()).await;
+    apply("mesh", json!({"name": "log", "image": "fluent"})).await;
+    let added = json!({
+        "name": "web", "env": [{"name": "B", "value": "2"}], "ports": [{"containerPort": 80, "protocol": "UDP"}],
+    });
+    apply("tracing", added).await;
+    let mut containers = apply("operator", web).await;
+    containers.sort_by(|one, other| one.name.cmp(&other.name));
+    let of_web = json!({
+        "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}],
+    });
+    assert_eq!(json!(containers), json!([{"name": "log", "image": "fluent"}, of_web]));
 }
