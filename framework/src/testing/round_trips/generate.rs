@@ -14,6 +14,10 @@ pub(super) fn value(schema: &Value, random: &mut Rng) -> Option<Value> {
     {
         return Some(values[random.usize(..values.len())].clone());
     }
+    // An API server refuses null in place of a value of an enum, whatever the schema says.
+    if schema["nullable"] == true && random.u8(..4) == 0 {
+        return Some(Value::Null);
+    }
     if schema["x-kubernetes-int-or-string"] == true {
         return Some(match random.bool() {
             true => json!(random.i32(1..100)),

@@ -290,7 +290,10 @@ fn first_loss(before: &Value, after: &Value, path: String) -> Option<String> {
         (Value::Object(before), Value::Object(after)) => before.iter().find_map(|(name, value)| {
             let dot = if path.is_empty() { "" } else { "." };
             let inner = format!("{path}{dot}{name}");
-            first_loss(value, after.get(name).unwrap_or(&Value::Null), inner)
+            match after.get(name) {
+                Some(after) => first_loss(value, after, inner),
+                None => Some(inner),
+            }
         }),
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
             let mut pairs = before.iter().zip(after).enumerate();
