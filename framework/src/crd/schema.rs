@@ -91,6 +91,13 @@ impl MapKey for Arc<str> {}
 impl MapKey for Rc<str> {}
 impl MapKey for Cow<'static, str> {}
 impl MapKey for char {}
+impl MapKey for PathBuf {}
+impl MapKey for IpAddr {}
+impl MapKey for Ipv4Addr {}
+impl MapKey for Ipv6Addr {}
+impl MapKey for SocketAddr {}
+impl MapKey for SocketAddrV4 {}
+impl MapKey for SocketAddrV6 {}
 
 macro_rules! plain {
     ($($ty:ty),+) => { $(impl Schema for $ty { type Json = Self; })+ };
