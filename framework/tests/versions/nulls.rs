@@ -30,26 +30,14 @@ pub struct LimitsSpecBefore {
 macro_rules! kind {
     ($new:ident, $old:ident, $kind:literal, $limits:expr) => {
         #[derive(Resource, Clone, Debug)]
-        #[resource(
-            group = "nulls.example.com",
-            version = "v1",
-            plural = "limits",
-            namespaced,
-            served($old)
-        )]
+        #[resource(group = "nulls.example.com", version = "v1", namespaced, served($old))]
         pub struct $new {
             pub metadata: ObjectMeta,
             pub spec: LimitsSpec,
         }
 
         #[derive(Resource, Clone, Debug)]
-        #[resource(
-                    group = "nulls.example.com",
-                    version = "v1beta1",
-                    kind = $kind,
-                    plural = "limits",
-                    namespaced
-                )]
+        #[resource(group = "nulls.example.com", version = "v1beta1", kind = $kind, namespaced)]
         pub struct $old {
             pub metadata: ObjectMeta,
             pub spec: LimitsSpecBefore,
@@ -99,7 +87,7 @@ macro_rules! kind {
     };
 }
 
-kind!(Limits, LimitsBefore, "Limits", |_| true);
+kind!(Limit, LimitBefore, "Limit", |_| true);
 kind!(Dropped, DroppedBefore, "Dropped", |(_, limit): &(
     String,
     Option<i32>

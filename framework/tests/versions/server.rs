@@ -42,7 +42,7 @@ fn an_optional_field_of_another_variant_is_no_loss() {
 
 #[test]
 fn nulls_come_back_and_a_conversion_that_drops_one_is_found() {
-    testing::round_trips::<crate::nulls::Limits>()
+    testing::round_trips::<crate::nulls::Limit>()
         .check()
         .unwrap();
     let dropped = testing::round_trips::<crate::nulls::Dropped>().check();
