@@ -21,7 +21,7 @@ pub(super) fn value(schema: &Value, random: &mut Rng) -> Option<Value> {
     if schema["x-kubernetes-int-or-string"] == true {
         return Some(match random.bool() {
             true => json!(random.i32(1..100)),
-            false => json!(WORDS[random.usize(..WORDS.len())]),
+            false => json!(string(schema, random)?),
         });
     }
     match schema["type"].as_str() {
@@ -43,7 +43,8 @@ pub(super) fn value(schema: &Value, random: &mut Rng) -> Option<Value> {
             let number = hundredths as f64 / 100.0;
             Some(json!(number))
         }
-        // Any value.
+        // Any value. A type with this schema may read some values only.
+        _ if !schema["example"].is_null() => Some(schema["example"].clone()),
         _ => Some(json!({"any": WORDS[random.usize(..WORDS.len())]})),
     }
 }
@@ -63,12 +64,8 @@ fn object(schema: &Value, random: &mut Rng) -> Option<Value> {
         if excluded.contains(name) || (!is_required(name) && random.u8(..10) < 4) {
             continue;
         }
-        let narrowed = &branch["properties"][name];
-        let property = match narrowed["enum"].is_array() {
-            true => narrowed,
-            false => property,
-        };
-        match value(property, random) {
+        let property = narrowed(property, &branch["properties"][name]);
+        match value(&property, random) {
             Some(value) => {
                 object.insert(name.clone(), value);
             }
@@ -89,6 +86,23 @@ fn object(schema: &Value, random: &mut Rng) -> Option<Value> {
         }
     }
     Some(object.into())
+}
+
+/// The schema of a field, with what a form of an enum demands of it.
+fn narrowed(property: &Value, form: &Value) -> Value {
+    let mut property = property.clone();
+    if form["enum"].is_array() {
+        property["enum"] = form["enum"].clone();
+    }
+    if let Some(more) = form["required"].as_array() {
+        let mut required = property["required"].as_array().cloned().unwrap_or_default();
+        required.extend(more.iter().cloned());
+        property["required"] = required.into();
+    }
+    for (name, form) in form["properties"].as_object().into_iter().flatten() {
+        property["properties"][name] = narrowed(&property["properties"][name], form);
+    }
+    property
 }
 
 /// One of the forms of an enum, and the fields of all other forms.
@@ -156,6 +170,10 @@ fn string(schema: &Value, random: &mut Rng) -> Option<String> {
             None => schema["example"].as_str().map(str::to_owned),
         };
     }
+    // Texts of several forms, such as the addresses of both versions.
+    if let Some(forms) = schema["anyOf"].as_array().filter(|forms| !forms.is_empty()) {
+        return string(&forms[random.usize(..forms.len())], random);
+    }
     let number = random.u8(1..100);
     Some(match schema["format"].as_str() {
         Some("date-time") => format!("2026-01-01T00:00:{:02}Z", number % 60),
@@ -210,5 +228,42 @@ fn bounds(schema: &Value, random: &mut Rng) -> (i64, i64) {
         0 => (least, least),
         1 => (most, most),
         _ => (least, most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pilothouse_sandbox::internals::schema::Schema as ServerSchema;
+
+    use super::*;
+    use crate::{
+        crd::{Describe, Schema},
+        k8s::apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time},
+        resource::duration,
+    };
+
+    #[test]
+    fn an_api_server_takes_the_values() {
+        let described = |describe: Describe| {
+            json!(describe(&mut schemars::SchemaGenerator::default()).to_value())
+        };
+        let duration =
+            json!({"type": "string", "format": "duration", "pattern": duration::PATTERN});
+        for schema in [
+            described(<std::net::IpAddr as Schema>::describe),
+            described(<Quantity as Schema>::describe),
+            described(<Time as Schema>::describe),
+            duration,
+            json!({"type": "string", "nullable": true, "minLength": 3, "maxLength": 4}),
+            json!({"x-kubernetes-int-or-string": true}),
+        ] {
+            let root = json!({"type": "object", "properties": {"value": schema}});
+            let server = ServerSchema::from_json(&root).unwrap();
+            for seed in 0..50 {
+                let value = value(&schema, &mut Rng::with_seed(seed)).unwrap();
+                let errors = server.validate(&json!({"value": value}), None);
+                assert!(errors.is_empty(), "{schema}: {value}: {errors:?}");
+            }
+        }
     }
 }
