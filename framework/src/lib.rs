@@ -195,7 +195,7 @@
 //! | feature | default | adds |
 //! | --- | --- | --- |
 //! | `k8s-latest` | yes | the newest Kubernetes API types. Without it, the binary chooses a version of k8s-openapi |
-//! | `k8s-schemas` | no | full schemas of large types in specs, such as `PodTemplateSpec`. Without it they are open objects. It doubles the compile time of k8s-openapi |
+//! | `k8s-descriptions` | no | descriptions of the fields of Kubernetes types in specs, such as `PodTemplateSpec`, for `kubectl explain`. It doubles the compile time of k8s-openapi |
 //! | `cbor` | no | CBOR between client and server, if the server supports it |
 //! | `streams` | no | `exec`, `attach` and `port_forward` of Pods, over WebSocket |
 //! | `anyhow` | no | `?` in a reconciler takes `anyhow::Error`, and still finds conflicts, `Retry-After` and missing rights in it |

@@ -61,6 +61,21 @@ struct PageSpec {
 }
 // ANCHOR_END: bounded
 
+// ANCHOR: open
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+struct TaskSpec {
+    #[schema(with = "serde_json::Map<String, serde_json::Value>")]
+    template: PodTemplateSpec,
+}
+// ANCHOR_END: open
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+struct Task {
+    metadata: ObjectMeta,
+    spec: TaskSpec,
+}
+
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "demo.example.com", version = "v1", namespaced)]
 struct Page {
@@ -189,6 +204,36 @@ fn a_generic_type_has_the_schema_of_its_arguments() {
     let nested = &nested["properties"]["spec"]["properties"]["nested"];
     let inner = &nested["properties"]["value"]["properties"]["value"];
     assert_eq!(inner, &json!({"type": "integer", "format": "int32"}));
+}
+
+#[test]
+fn a_type_of_kubernetes_has_its_full_schema_unless_the_author_wants_an_open_object() {
+    let pool = schema::<Pool>();
+    let containers = &pool["properties"]["spec"]["properties"]["pod"]["properties"]["spec"]["properties"]
+        ["containers"];
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    let with_pod = |containers: Value| {
+        errors::<Pool>(json!({
+            "period": "1m", "page": "https://example.com/", "members": [], "pod": {"spec": {"containers": containers}},
+        }))
+    };
+    assert_eq!(with_pod(json!([{"name": "a", "image": "b"}])), [""; 0]);
+    let errors = with_pod(json!([{"name": 1}])).join("\n");
+    assert!(
+        errors.contains("spec.pod.spec.containers[0].name"),
+        "{errors}"
+    );
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    assert_eq!(
+        schema::<Task>()["properties"]["spec"]["properties"]["template"],
+        open
+    );
+    let bytes = |crd: &pilothouse::crd::CustomResourceDefinition| to_json(crd).to_string().len();
+    let bytes = bytes(&Pool::crd().unwrap()) - bytes(&Task::crd().unwrap());
+    assert!(
+        (50_000..70_000).contains(&bytes),
+        "the book says 60 KB: {bytes}"
+    );
 }
 
 #[test]

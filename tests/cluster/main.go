@@ -1,7 +1,7 @@
 // Command cluster is a control plane for tests: etcd, kube-apiserver and the controllers of
 // kube-controller-manager that an operator notices, from their published Go modules, in one binary.
 //
-//	cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] <folder>
+//	cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] [--migrator] <folder>
 //	cluster kubectl <arguments>
 //
 // It listens only on loopback, on free ports, with certificates for this run, and writes <folder>/kubeconfig. When all
@@ -9,8 +9,8 @@
 // standard input ends, and removes all files that it has written into the folder. The names of controllers are those of
 // kube-controller-manager; by default all controllers run whose work an operator or its user can see. The gates are
 // those of kube-apiserver, and the plugins are its admission plugins beside the default ones. The range is that of the addresses
-// of Services. With --audit, kube-apiserver logs each request at level Metadata in <folder>/audit.log. The second form is kubectl
-// of the same version.
+// of Services. With --audit, kube-apiserver logs each request at level Metadata in <folder>/audit.log. With --migrator, the
+// cluster serves StorageVersionMigration and its controller runs. The second form is kubectl of the same version.
 //
 // Each component is a child process, because flags, feature gates and metrics are global in the process of each
 // component. A child also ends when its standard input ends, so no child outlives a killed parent.
@@ -47,11 +47,12 @@ func run(args []string) error {
 	admission := flags.String("admission", "", "kube-apiserver's admission plugins beside the default ones, comma separated")
 	services := flags.String("services", "10.96.0.0/16", "the range of the addresses of Services")
 	audit := flags.Bool("audit", false, "write kube-apiserver's audit log")
+	migrator := flags.Bool("migrator", false, "serve StorageVersionMigration and run its controller")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return errors.New("usage: cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] <folder>")
+		return errors.New("usage: cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] [--migrator] <folder>")
 	}
-	return supervise(flags.Arg(0), *controllers, *gates, *admission, *services, *audit)
+	return supervise(flags.Arg(0), *controllers, *gates, *admission, *services, *audit, *migrator)
 }

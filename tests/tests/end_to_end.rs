@@ -6,6 +6,7 @@ mod bad_input;
 mod cache;
 mod children;
 mod client_go;
+mod compatible;
 mod controller;
 mod crd;
 mod debug;

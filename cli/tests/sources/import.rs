@@ -70,7 +70,9 @@ fn what_an_own_kind_leaves_out_is_named() {
             "group": "a.dev", "scope": "Cluster", "names": {"kind": "Desk", "plural": "desks"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
-                "selectableFields": [{"jsonPath": ".spec.place.room"}, {"jsonPath": ".spec.gone"}],
+                "selectableFields": [
+                    {"jsonPath": ".spec.place.room"}, {"jsonPath": ".spec.gone"}, {"jsonPath": ".spec.place['room.size']"},
+                ],
                 "additionalPrinterColumns": [
                     {"name": "Age", "jsonPath": ".spec.age", "type": "integer"},
                     {"name": "Old", "jsonPath": ".metadata.creationTimestamp", "type": "date"},
@@ -80,7 +82,7 @@ fn what_an_own_kind_leaves_out_is_named() {
                     "spec": {"type": "object", "default": {"age": 1}, "properties": {
                         "age": {"type": "integer"},
                         "place": {"type": "object", "properties": {
-                            "room": {"type": "string"}, "legs": {"type": "integer", "format": "int32"},
+                            "room": {"type": "string"}, "room.size": {"type": "string"}, "legs": {"type": "integer", "format": "int32"},
                         }},
                     }},
                     "status": {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 4},
@@ -92,7 +94,11 @@ fn what_an_own_kind_leaves_out_is_named() {
     let output = cargo_pilothouse(folder.path(), "import desk.json --own --print");
     let said = String::from_utf8(output.stderr.clone()).unwrap();
     let own = stdout(&output);
-    for part in ["#[schema(selectable)]\n    pub room", "scale = \"spec\""] {
+    for part in [
+        "#[schema(selectable)]\n    pub room:",
+        "#[serde(rename = \"room.size\", skip_serializing_if = \"Option::is_none\")]\n    #[schema(selectable)]",
+        "scale = \"spec\"",
+    ] {
         assert!(own.contains(part), "{part}: {own}");
     }
     assert!(!own.contains("Age"), "{own}");

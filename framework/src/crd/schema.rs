@@ -19,9 +19,10 @@ use crate::resource::duration;
 /// A type that a Kubernetes schema can describe.
 ///
 /// Derive it for the structs and enums of a spec or status. Scalars, strings, `Option`, lists, sets, maps with string keys,
-/// `serde_json::Value` (any value), paths, IP addresses and the types of k8s-openapi implement it. The large types of
-/// k8s-openapi, such as `PodTemplateSpec`, are open objects unless the feature `k8s-schemas` is on. For a type of another
-/// crate, write `#[schema(with = "..")]` on the field, with a type that has the same form and schemars' `JsonSchema`: for
+/// `serde_json::Value` (any value), paths, IP addresses and the types of k8s-openapi implement it. The types of
+/// k8s-openapi, such as `PodTemplateSpec`, have the schemas that the newest Kubernetes gives them; the feature `k8s-descriptions`
+/// adds its descriptions of the fields. `#[schema(with = "serde_json::Map<String, serde_json::Value>")]` makes such a field an open object, which
+/// the API server does not check. For a type of another crate, write `#[schema(with = "..")]` on the field, with a type that has the same form and schemars' `JsonSchema`: for
 /// `url::Url` it is `#[schema(with = "String", format = "uri")]`.
 ///
 /// A `std::time::Duration` needs [`#[serde(with = "pilothouse::resource::duration")]`](crate::resource::duration) on its
@@ -62,6 +63,10 @@ pub trait Schema {
     #[doc(hidden)]
     const WRONG_FORM: Option<&'static str> = None;
 
+    /// Whether serde writes one of its values as null.
+    #[doc(hidden)]
+    const IS_OPTION: bool = false;
+
     /// Why the type cannot be a status; `None` if it can.
     #[doc(hidden)]
     const STATUS_GAP: Option<&'static str> = None;
@@ -90,6 +95,13 @@ impl MapKey for Arc<str> {}
 impl MapKey for Rc<str> {}
 impl MapKey for Cow<'static, str> {}
 impl MapKey for char {}
+impl MapKey for PathBuf {}
+impl MapKey for IpAddr {}
+impl MapKey for Ipv4Addr {}
+impl MapKey for Ipv6Addr {}
+impl MapKey for SocketAddr {}
+impl MapKey for SocketAddrV4 {}
+impl MapKey for SocketAddrV6 {}
 
 macro_rules! plain {
     ($($ty:ty),+) => { $(impl Schema for $ty { type Json = Self; })+ };
@@ -172,13 +184,27 @@ impl Schema for SystemTime {
     );
 }
 
+impl<T: Schema> Schema for Option<T> {
+    type Json = Option<T::Json>;
+    const NOT_RECURSIVE: () = T::NOT_RECURSIVE;
+    const WRONG_FORM: Option<&'static str> = match T::IS_OPTION {
+        true => Some(
+            "JSON has one null, and Kubernetes drops it, so that `Some(None)` is read as `None`.\nUse `Option` once, or an enum with a name for each case",
+        ),
+        false => T::WRONG_FORM,
+    };
+    const IS_OPTION: bool = true;
+    const SCALE: u8 = T::SCALE;
+}
+
 /// Types that serde writes as their content, or as a list of it.
 macro_rules! around {
-    ($($outer:ident, scale: $scale:expr;)+) => { $(
+    ($($outer:ident, scale: $scale:expr, is_option: $is_option:expr;)+) => { $(
         impl<T: Schema> Schema for $outer<T> {
             type Json = $outer<T::Json>;
             const NOT_RECURSIVE: () = T::NOT_RECURSIVE;
             const WRONG_FORM: Option<&'static str> = T::WRONG_FORM;
+            const IS_OPTION: bool = $is_option;
             const SCALE: u8 = $scale;
         }
     )+ };
@@ -186,13 +212,12 @@ macro_rules! around {
 
 // The scale subresource cannot be in a list, because no single JSON path leads there.
 around! {
-    Option, scale: T::SCALE;
-    Box, scale: T::SCALE;
-    Arc, scale: T::SCALE;
-    Rc, scale: T::SCALE;
-    Vec, scale: 0;
-    VecDeque, scale: 0;
-    BTreeSet, scale: 0;
+    Box, scale: T::SCALE, is_option: T::IS_OPTION;
+    Arc, scale: T::SCALE, is_option: T::IS_OPTION;
+    Rc, scale: T::SCALE, is_option: T::IS_OPTION;
+    Vec, scale: 0, is_option: false;
+    VecDeque, scale: 0, is_option: false;
+    BTreeSet, scale: 0, is_option: false;
 }
 
 impl<T: Schema, S> Schema for HashSet<T, S> {

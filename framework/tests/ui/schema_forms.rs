@@ -10,6 +10,10 @@ struct Forms {
     two_names: i32,
     #[schema(selectable)]
     list: Vec<i32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<i32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read_back: Vec<i32>,
 }
 
 #[derive(Schema, Deserialize, Serialize)]

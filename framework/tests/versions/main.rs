@@ -6,6 +6,7 @@ mod autoscaler;
 mod endpoint;
 #[cfg(feature = "dev")]
 mod lossy;
+mod nulls;
 mod route;
 #[cfg(feature = "dev")]
 mod scaled;

@@ -41,6 +41,19 @@ fn an_optional_field_of_another_variant_is_no_loss() {
 }
 
 #[test]
+fn nulls_come_back_and_a_conversion_that_drops_one_is_found() {
+    testing::round_trips::<crate::nulls::Limit>()
+        .check()
+        .unwrap();
+    let dropped = testing::round_trips::<crate::nulls::Dropped>().check();
+    let error = dropped.unwrap_err().to_string();
+    assert!(
+        error.contains("v1beta1 does not express spec.limits."),
+        "{error}"
+    );
+}
+
+#[test]
 fn an_autoscaler_loses_nothing() {
     testing::round_trips::<Autoscaler>()
         .not_in("v1", ["spec.metrics", "spec.behavior"])

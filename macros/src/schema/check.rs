@@ -163,6 +163,28 @@ pub(crate) fn conversion(
     errors.finish()
 }
 
+/// Checks that serde reads an object without a field that it leaves out when it writes.
+pub(crate) fn left_out(serde: &Serde, field: &syn::Field, has_default: bool) -> Result<()> {
+    let Some(meta) = serde.meta("skip_serializing_if") else {
+        return Ok(());
+    };
+    let condition = serde.string("skip_serializing_if").unwrap_or_default();
+    // An alias of `Option` shows in the function only.
+    let is_optional = shape::optional(&field.ty).is_some()
+        || condition
+            .split("::")
+            .any(|part| part.trim_start().starts_with("Option"));
+    if has_default || is_optional || field.ident.is_none() || serde.has("flatten") {
+        return Ok(());
+    }
+    Err(error(
+        format!(
+            "serde leaves this field out if `{condition}` holds, and does not read an object without it, so an API server would demand it: write `#[serde(default, skip_serializing_if = \"{condition}\")]`"
+        ),
+        meta.span(),
+    ))
+}
+
 /// The types that an attribute applies to. It allows types whose name does not show their form: `crd()` checks these.
 #[derive(Clone, Copy)]
 enum AppliesTo {

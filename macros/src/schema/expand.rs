@@ -306,11 +306,14 @@ impl Parts<'_> {
             return plain;
         }
         let conversion = serde.conversion();
+        let has_default = serde.has("default") || self.has_container_default;
+        self.errors
+            .handle(check::left_out(&serde, field, has_default));
         self.errors.handle(check::conversion(
             conversion.as_ref(),
             &read,
             field,
-            serde.has("default") || self.has_container_default,
+            has_default,
         ));
         let index = if serde.has("flatten") { None } else { index };
         let mut extensions = read.extensions(index);

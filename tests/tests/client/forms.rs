@@ -6,12 +6,13 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZeroU16,
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
 use pilothouse::{
     Schema,
-    client::{Api, PostParams},
+    client::{Api, Patch, PatchParams, PostParams},
     crd::{self, CustomResource},
     k8s::{
         ByteString,
@@ -247,6 +248,48 @@ impl Default for WithDefaults {
     }
 }
 
+/// Declares a struct and an enum for each rule, and a struct of them all.
+macro_rules! rename_rules {
+    ($($field:ident, $fields:ident, $variants:ident: $rule:literal;)+) => {
+        $(
+            #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+            #[serde(rename_all = $rule)]
+            struct $fields {
+                two_words: i32,
+                word: $variants,
+            }
+
+            #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+            #[serde(rename_all = $rule)]
+            enum $variants {
+                TwoWords,
+            }
+        )+
+
+        #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+        struct RenameRules {
+            $($field: $fields),+
+        }
+
+        impl RenameRules {
+            fn all() -> Self {
+                Self { $($field: $fields { two_words: 1, word: $variants::TwoWords }),+ }
+            }
+        }
+    };
+}
+
+rename_rules! {
+    lower, LowerFields, LowerVariants: "lowercase";
+    upper, UpperFields, UpperVariants: "UPPERCASE";
+    pascal, PascalFields, PascalVariants: "PascalCase";
+    camel, CamelFields, CamelVariants: "camelCase";
+    snake, SnakeFields, SnakeVariants: "snake_case";
+    screaming, ScreamingFields, ScreamingVariants: "SCREAMING_SNAKE_CASE";
+    kebab, KebabFields, KebabVariants: "kebab-case";
+    train, TrainFields, TrainVariants: "SCREAMING-KEBAB-CASE";
+}
+
 /// A type in itself, as any value.
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 struct Tree {
@@ -289,6 +332,7 @@ pub(crate) async fn scalars_come_back_as_they_were(target: &Target) {
         Borrowed: Cow<'static, str> = ["a".into()];
         Maybe: Option<i32> = [None, Some(0)];
         Boxed: Box<Person> = [Box::new(person(None))];
+        Counted: Arc<Person> = [Arc::new(person(Some(1)))];
         Port: IntOrString = [IntOrString::Int(80), IntOrString::String("http".into())];
         Amount: Quantity = [Quantity("1500m".into()), Quantity("2Gi".into())];
         Moment: Time = [from_json(json!("2026-01-02T03:04:05Z"))];
@@ -322,6 +366,9 @@ pub(crate) async fn lists_and_maps_come_back_as_they_were(target: &Target) {
         ByLevel: BTreeMap<Level, String> = [[(Level::VeryLow, "x".to_owned())].into()];
         ByName: HashMap<Name, Vec<u8>> = [[(Name("a".into()), vec![1])].into()];
         ByChar: BTreeMap<char, bool> = [[('x', true)].into()];
+        ByAddress: BTreeMap<IpAddr, u8> = [[(IpAddr::V6(Ipv6Addr::LOCALHOST), 1), (IpAddr::from([10, 0, 0, 1]), 2)].into()];
+        ByFile: BTreeMap<PathBuf, Arc<str>> = [[("/etc/hosts".into(), "a".into())].into()];
+        ByListener: HashMap<SocketAddr, Arc<Person>> = [[("[::1]:80".parse().unwrap(), Arc::new(person(None)))].into()];
         MaybeValues: BTreeMap<String, Option<i32>> = [[("a".to_owned(), None), ("b".to_owned(), Some(1))].into()];
         Anything: Value = [json!(1), json!("x"), json!({"a": [1, {"b": null}]}), json!([])];
         ByAnything: BTreeMap<String, Value> = [[("a".to_owned(), json!(null)), ("b".to_owned(), json!([1]))].into()];
@@ -389,6 +436,7 @@ pub(crate) async fn structs_come_back_as_they_were(target: &Target) {
         ];
         Recursive: Tree = [tree("a", vec![tree("b", vec![tree("c", vec![])]), tree("d", vec![])])];
         Generic: Of<Of<Option<Person>>> = [Of { value: Of { value: Some(person(None)) } }];
+        Rules: RenameRules = [RenameRules::all()];
         Renamed: Moved = [Moved { new_name: "a".into(), new_count: 2 }];
         Extension: RawExtension = [RawExtension(json!({"apiVersion": "v1", "kind": "Pod", "spec": {"a": 1}}))];
         Template: PodTemplateSpec = [from_json(json!({
@@ -449,4 +497,42 @@ pub(crate) async fn an_older_name_is_kept_and_read(target: &Target) {
         let error = create("refused", refused.clone()).await.unwrap_err();
         assert!(error.is_invalid(), "{refused}: {error}");
     }
+}
+
+/// Neither applier forces anything: a list without its type would be a conflict.
+pub(crate) async fn two_appliers_share_the_containers_of_a_template(target: &Target) {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "forms.pilothouse.dev", version = "v1", namespaced)]
+    struct Shared {
+        metadata: ObjectMeta,
+        spec: Of<PodTemplateSpec>,
+    }
+
+    crd::install(&target.client, &[Shared::crd().unwrap()], "forms").await.unwrap();
+    let api = target.api::<Shared>();
+    let apply = async |manager: &str, container: Value| {
+        let object = json!({
+            "apiVersion": "forms.pilothouse.dev/v1", "kind": "Shared", "metadata": {"name": "shared"},
+            "spec": {"value": {"spec": {"containers": [container]}}},
+        });
+        let patch = Patch::Apply(object);
+        let applied = api.patch("shared", &PatchParams::apply(manager), &patch).await.unwrap();
+        applied.spec.value.spec.unwrap().containers
+    };
+    let web = json!({
+        "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}],
+    });
+    apply("operator", web.clone()).await;
+    apply("mesh", json!({"name": "log", "image": "fluent"})).await;
+    let added = json!({
+        "name": "web", "env": [{"name": "B", "value": "2"}], "ports": [{"containerPort": 80, "protocol": "UDP"}],
+    });
+    apply("tracing", added).await;
+    let mut containers = apply("operator", web).await;
+    containers.sort_by(|one, other| one.name.cmp(&other.name));
+    let of_web = json!({
+        "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}],
+    });
+    assert_eq!(json!(containers), json!([{"name": "log", "image": "fluent"}, of_web]));
 }

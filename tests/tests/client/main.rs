@@ -93,6 +93,7 @@ scenarios! {
         enums_come_back_as_they_were,
         structs_come_back_as_they_were,
         an_older_name_is_kept_and_read,
+        two_appliers_share_the_containers_of_a_template,
     ],
     deep: [
         deep_objects_can_be_read_and_written,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     definition::Version,
-    schema::{flag, text, texts},
+    schema::{flag, names_on, text, texts},
     types::{Field, Type},
 };
 
@@ -51,8 +51,12 @@ fn list(name: &str, values: &[&str]) -> String {
     format!("{name}({})", values.join(", "))
 }
 
-/// What a field says beside its type. `path` is the JSON path of the field, if it has one value.
-pub(super) fn of_field(field: &Field<'_>, path: Option<&str>, version: &Version) -> Vec<String> {
+/// What a field says beside its type. `path` has the names of the fields that lead to it, if it has one value.
+pub(super) fn of_field(
+    field: &Field<'_>,
+    path: Option<&[String]>,
+    version: &Version,
+) -> Vec<String> {
     let schema = field.schema;
     let mut all = Vec::new();
     match &field.ty {
@@ -102,10 +106,11 @@ pub(super) fn of_field(field: &Field<'_>, path: Option<&str>, version: &Version)
     all
 }
 
-/// The parts of subresources and selectors that a field with this JSON path is.
-fn of_path(field: &Field<'_>, path: &str, version: &Version) -> Vec<String> {
+/// The parts of subresources and selectors that the field at this path is.
+fn of_path(field: &Field<'_>, path: &[String], version: &Version) -> Vec<String> {
     let mut all = Vec::new();
-    if version.selectable.iter().any(|one| one == path) {
+    let is_here = |one: &str| names_on(one).is_some_and(|names| names == path);
+    if version.selectable.iter().any(|one| is_here(one)) {
         all.push("selectable".into());
     }
     let scale = &version.scale;
@@ -118,7 +123,7 @@ fn of_path(field: &Field<'_>, path: &str, version: &Version) -> Vec<String> {
             (&field.ty, part),
             (Type::Text, "selector") | (Type::Int32 | Type::Int64, "spec" | "status")
         );
-        if text(scale, key) == path && fits {
+        if is_here(text(scale, key)) && fits {
             all.push(format!("scale = {}", literal(part)));
         }
     }

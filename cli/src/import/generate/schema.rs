@@ -20,6 +20,43 @@ pub(super) fn keeps_unknown(schema: &Value) -> bool {
     flag(schema, "x-kubernetes-preserve-unknown-fields")
 }
 
+/// The names of the fields on a JSON path, such as `.spec.place['room.size']` or `.spec.room\\.size`. `None` if it has other parts, such as a
+/// place in a list.
+pub(super) fn names_on(path: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let in_brackets = ['\'', '"'].into_iter().find_map(|quote| {
+            let inner = rest.strip_prefix(&format!("[{quote}"))?;
+            inner.split_once(&format!("{quote}]"))
+        });
+        let mut name = String::new();
+        if let Some((inner, after)) = in_brackets {
+            inner.clone_into(&mut name);
+            rest = after;
+        } else {
+            let inner = rest.strip_prefix('.')?;
+            let mut letters = inner.char_indices();
+            rest = "";
+            while let Some((at, letter)) = letters.next() {
+                match letter {
+                    '.' | '[' => {
+                        rest = &inner[at..];
+                        break;
+                    }
+                    '\\' => name.extend(letters.next().map(|(_, escaped)| escaped)),
+                    letter => name.push(letter),
+                }
+            }
+        }
+        if name.is_empty() {
+            return None;
+        }
+        names.push(name);
+    }
+    Some(names)
+}
+
 /// The fields of an object; `None` if the schema names none.
 pub(super) fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     let properties = schema["properties"].as_object();
@@ -117,4 +154,34 @@ pub(super) fn is_label_selector(schema: &Value) -> bool {
         && !keeps_unknown(schema)
         && !keeps_unknown(item)
         && schema["required"].is_null()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_path_names_fields_with_dots_in_three_forms() {
+        for path in [
+            ".spec.place['room.size'].unit",
+            ".spec.place[\"room.size\"].unit",
+            ".spec.place.room\\.size.unit",
+            ".spec['place'].room\\.size['unit']",
+        ] {
+            let names = names_on(path).unwrap();
+            assert_eq!(names, ["spec", "place", "room.size", "unit"], "{path}");
+        }
+        assert_eq!(names_on("").unwrap(), [""; 0]);
+        for other in [
+            "spec",
+            ".spec..a",
+            ".spec[0]",
+            ".spec[*].a",
+            ".spec['a",
+            ".",
+            ".spec.",
+        ] {
+            assert_eq!(names_on(other), None, "{other}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::{
     definition::{APPROVAL, Definition, Version},
     docs::comment,
     names::names,
-    schema::text,
+    schema::{names_on, text},
     types::{Body, Field, Item, Slot, Type, Types},
     words::{camel_case, distinct, type_name},
 };
@@ -133,8 +133,8 @@ struct Writer<'a> {
     /// Those of the items of `types`.
     names: Vec<String>,
     text: String,
-    /// The JSON paths of the fields that have one value.
-    paths: BTreeSet<String>,
+    /// The names on the ways to the fields that have one value.
+    paths: BTreeSet<Vec<String>>,
     notes: &'a mut Vec<String>,
 }
 
@@ -319,7 +319,7 @@ impl Writer<'_> {
             self.text += &format!("    #[serde({})]\n", serde.join(", "));
         }
         if self.options.is_own {
-            let path = self.json_path(item, field);
+            let path = self.path(item, field);
             self.paths.extend(path.clone());
             let attributes = attributes::of_field(field, path.as_deref(), self.version);
             if !attributes.is_empty() {
@@ -338,17 +338,21 @@ impl Writer<'_> {
         };
     }
 
-    /// The JSON path of a field that has one value in an object, such as `.spec.template.class`.
-    fn json_path(&self, item: &Item<'_>, field: &Field<'_>) -> Option<String> {
-        let names = item.path.iter().map(String::as_str);
-        let names: Vec<&str> = names.chain([field.name]).collect();
+    /// The names on the way to a field that has one value in an object.
+    fn path(&self, item: &Item<'_>, field: &Field<'_>) -> Option<Vec<String>> {
+        let mut names = item.path.clone();
+        names.push(field.name.to_owned());
         let mut schema = &self.version.schema;
         for name in &names {
-            schema = &schema["properties"][*name];
+            schema = &schema["properties"][name];
         }
         // A type in a list has another place than the path of its name says.
-        (item.uses == 1 && std::ptr::eq(schema, field.schema))
-            .then(|| format!(".{}", names.join(".")))
+        (item.uses == 1 && std::ptr::eq(schema, field.schema)).then_some(names)
+    }
+
+    /// Whether a JSON path leads to one of the fields.
+    fn has(&self, path: &str) -> bool {
+        names_on(path).is_some_and(|names| self.paths.contains(&names))
     }
 
     /// Names what only the definition says.
@@ -357,7 +361,7 @@ impl Writer<'_> {
         let version = &self.version.name;
         let mut left_out = Vec::new();
         for path in &self.version.selectable {
-            if !self.paths.contains(path) {
+            if !self.has(path) {
                 left_out.push(format!("the selectable field `{path}`"));
             }
         }
@@ -367,7 +371,7 @@ impl Writer<'_> {
             "labelSelectorPath",
         ] {
             let path = text(&self.version.scale, key);
-            if !path.is_empty() && !self.paths.contains(path) {
+            if !path.is_empty() && !self.has(path) {
                 left_out.push(format!("the path `{path}` of the subresource scale"));
             }
         }

@@ -1,5 +1,4 @@
 //! Schemas of the types that occur most often in specs and statuses, and of those that k8s-openapi does not describe well.
-//! They need no feature.
 //!
 //! They follow the published OpenAPI document of the newest Kubernetes.
 

@@ -1,4 +1,4 @@
-//! The types with fields. k8s-openapi describes them if the feature `k8s-schemas` is on. Otherwise they are open objects.
+//! The types with fields.
 //!
 //! A macro of k8s-openapi stands around the types that not every version of Kubernetes has.
 
@@ -10,7 +10,7 @@ macro_rules! every {
 
         /// The types of these versions, for tests.
         #[cfg(test)]
-        pub(super) fn $versions() -> Vec<(&'static str, crate::crd::Describe)> {
+        pub(super) fn $versions() -> Vec<Listed> {
             let mut all = Vec::new();
             $(all.extend(listed! { {$($module)::+} $($ty)+ });)+
             all
@@ -24,13 +24,12 @@ macro_rules! module {
 
 macro_rules! one {
     ({$($module:tt)+} $ty:ident) => {
-        #[cfg(feature = "k8s-schemas")]
         impl Schema for k8s_openapi::$($module)+::$ty {
             type Json = super::inlined::Inlined<Self>;
         }
-        #[cfg(not(feature = "k8s-schemas"))]
-        impl Schema for k8s_openapi::$($module)+::$ty {
-            type Json = super::described::OpenObject;
+
+        impl super::inlined::Published for k8s_openapi::$($module)+::$ty {
+            const PATH: &'static str = concat!($(stringify!($module),)+ "::", stringify!($ty));
         }
     };
 }
@@ -43,11 +42,23 @@ macro_rules! listed {
 #[cfg(test)]
 macro_rules! entry {
     ({$($module:tt)+} $ty:ident) => {
-        (
-            stringify!($($module)+::$ty),
-            <k8s_openapi::$($module)+::$ty as Schema>::describe as crate::crd::Describe,
-        )
+        Listed {
+            path: <k8s_openapi::$($module)+::$ty as super::inlined::Published>::PATH,
+            describe: <k8s_openapi::$($module)+::$ty as Schema>::describe,
+            #[cfg(feature = "k8s-descriptions")]
+            definitions: super::inlined::described_by_k8s_openapi::<k8s_openapi::$($module)+::$ty>,
+        }
     };
+}
+
+/// A type, for tests.
+#[cfg(test)]
+pub(super) struct Listed {
+    pub(super) path: &'static str,
+    pub(super) describe: crate::crd::Describe,
+    /// The schemas that k8s-openapi has of the type and the types in it.
+    #[cfg(feature = "k8s-descriptions")]
+    pub(super) definitions: fn() -> serde_json::Map<String, serde_json::Value>,
 }
 
 k8s_openapi::k8s_if_le_1_33! {

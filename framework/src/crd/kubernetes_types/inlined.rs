@@ -4,54 +4,93 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON,
     apimachinery::pkg::{api::resource::Quantity, runtime::RawExtension},
 };
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Map, Value};
+use schemars::{JsonSchema, SchemaGenerator};
+#[cfg(feature = "k8s-descriptions")]
+use serde_json::Map;
+use serde_json::Value;
 
 use super::merging;
+#[cfg(not(feature = "k8s-descriptions"))]
+use super::published;
 use crate::crd::Schema;
 
-/// Describes `T` as k8s-openapi does, with what a structural schema needs besides.
+/// The name of a type of Kubernetes in its OpenAPI document, such as `io.k8s.api.core.v1.PodSpec`.
+pub trait Published {
+    /// Its path in k8s-openapi, such as `api::core::v1::PodSpec`.
+    const PATH: &'static str;
+}
+
+fn name<T: Published>() -> String {
+    let name = T::PATH.replace("::", ".").replace('_', "-");
+    format!("io.k8s.{name}")
+}
+
+/// Describes `T` as the OpenAPI document of Kubernetes does, with what a structural schema needs besides.
 ///
 /// * References are replaced by what they refer to. A type in itself is an open object there.
-/// * Types that k8s-openapi describes too loosely have the framework's schema: quantities and open objects.
+/// * Types that the document describes too loosely have the framework's schema: quantities and open objects.
 /// * `metadata` is not required, because no API requires it and k8s-openapi reads an object without it.
 /// * Lists and maps have the rules by which several appliers share them.
 #[derive(Debug)]
 pub struct Inlined<T>(PhantomData<T>);
 
-impl<T: JsonSchema> JsonSchema for Inlined<T> {
+#[cfg(not(feature = "k8s-descriptions"))]
+impl<T: Published> JsonSchema for Inlined<T> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
+        Cow::Borrowed(T::PATH)
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.meta_schema = None;
-            settings.transforms.clear();
-        });
-        // The generator of the caller inlines every type, which hides the names by which types are found here.
-        let mut generator = SchemaGenerator::new(settings);
-        let schema = T::json_schema(&mut generator).to_value();
-        let definitions = generator.take_definitions(false);
-        let mut inliner = Inliner {
-            definitions: &definitions,
-            open: vec![T::schema_name().into_owned()],
-        };
-        let mut schema = inliner.inline(schema);
-        if let Value::Object(schema) = &mut schema {
-            merging::add(&T::schema_name(), schema);
-        }
-        schemars::Schema::try_from(schema).unwrap_or_default()
+        inlined(&name::<T>(), &published::schema)
     }
+}
+
+/// With its descriptions, which only k8s-openapi has.
+#[cfg(feature = "k8s-descriptions")]
+impl<T: Published + JsonSchema> JsonSchema for Inlined<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed(T::PATH)
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        let all = described_by_k8s_openapi::<T>();
+        inlined(&name::<T>(), &|name| all.get(name).cloned())
+    }
+}
+
+/// The schema of `T` and of each type in it, by their names.
+#[cfg(feature = "k8s-descriptions")]
+pub(super) fn described_by_k8s_openapi<T: JsonSchema>() -> Map<String, Value> {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.transforms.clear();
+    });
+    // The generator of the caller inlines every type, which hides the names by which types are found here.
+    let mut generator = SchemaGenerator::new(settings);
+    generator.subschema_for::<T>();
+    generator.take_definitions(false)
+}
+
+/// The schema of a type by its name, with the types in it. Without a schema it is an open object.
+fn inlined(name: &str, find: &dyn Fn(&str) -> Option<Value>) -> schemars::Schema {
+    let mut inliner = Inliner {
+        find,
+        open: Vec::new(),
+    };
+    schemars::Schema::try_from(inliner.find(name)).unwrap_or_default()
 }
 
 /// Replaces references by what they refer to.
 struct Inliner<'a> {
-    definitions: &'a Map<String, Value>,
+    find: &'a dyn Fn(&str) -> Option<Value>,
     /// The types that the present place is in.
     open: Vec<String>,
 }
@@ -102,8 +141,10 @@ impl Inliner<'_> {
         if let Some(own) = own(name) {
             return own;
         }
+        let Some(found) = (self.find)(name) else {
+            return open_object();
+        };
         self.open.push(name.to_owned());
-        let found = self.definitions.get(name).cloned().unwrap_or_default();
         let mut found = self.inline(found);
         if let Value::Object(found) = &mut found {
             merging::add(name, found);

@@ -4,14 +4,15 @@
 //! | --- | --- |
 //! | `described.rs` | types that the framework describes itself |
 //! | `every.rs` | all other types |
-//! | `inlined.rs` | k8s-openapi's description of a type, as a structural schema needs it |
+//! | `published.rs`, `schemas.txt` | the schemas of the types in Kubernetes |
+//! | `inlined.rs` | the schema of a type, as a structural schema needs it |
 //! | `merging.rs` | how appliers share the lists and maps of these types |
 
 mod described;
 mod every;
-#[cfg(feature = "k8s-schemas")]
 mod inlined;
-#[cfg(any(feature = "k8s-schemas", test))]
 mod merging;
+#[cfg(not(feature = "k8s-descriptions"))]
+mod published;
 #[cfg(test)]
 mod tests;

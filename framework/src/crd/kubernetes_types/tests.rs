@@ -49,12 +49,19 @@ fn property(describe: Describe, path: &str) -> Value {
         .unwrap_or_else(|| panic!("{path} in {schema:#}"))
 }
 
-fn all() -> Vec<(&'static str, Describe)> {
+/// The types of the newest version.
+fn with_fields() -> Vec<every::Listed> {
     let mut all = every::since_1_33();
     k8s_openapi::k8s_if_ge_1_34! { all.extend(every::since_1_34()); }
     k8s_openapi::k8s_if_ge_1_35! { all.extend(every::since_1_35()); }
     k8s_openapi::k8s_if_ge_1_36! { all.extend(every::since_1_36()); }
     k8s_openapi::k8s_if_ge_1_37! { all.extend(every::since_1_37()); }
+    all
+}
+
+fn all() -> Vec<(&'static str, Describe)> {
+    let all = with_fields().into_iter();
+    let mut all: Vec<_> = all.map(|one| (one.path, one.describe)).collect();
     all.extend(described::all());
     all
 }
@@ -91,7 +98,57 @@ fn bytes_and_quantities_have_their_form() {
     assert!(property(<Quantity as Schema>::describe, "/pattern").is_string());
 }
 
-#[cfg(feature = "k8s-schemas")]
+/// Writes or compares `schemas.txt`.
+#[cfg(feature = "k8s-descriptions")]
+mod written {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn remove_descriptions(schema: &mut Value) {
+        let Value::Object(schema) = schema else {
+            return;
+        };
+        schema.remove("description");
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for property in properties.into_iter().flat_map(|all| all.values_mut()) {
+            remove_descriptions(property);
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = schema.get_mut(key) {
+                remove_descriptions(inner);
+            }
+        }
+    }
+
+    #[test]
+    fn the_schemas_are_those_of_the_newest_kubernetes() {
+        let mut all = BTreeMap::new();
+        for one in with_fields() {
+            for (name, mut schema) in (one.definitions)() {
+                remove_descriptions(&mut schema);
+                all.insert(name, schema);
+            }
+        }
+        let lines = all
+            .iter()
+            .map(|(name, schema)| format!("{name} {schema}\n"));
+        let text = lines.collect::<String>();
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/crd/kubernetes_types/schemas.txt"
+        );
+        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+            std::fs::write(file, &text).unwrap();
+        }
+        let is_same = std::fs::read_to_string(file).unwrap() == text;
+        assert!(
+            is_same,
+            "{file} is old: run this test with UPDATE_SCHEMAS=1"
+        );
+    }
+}
+
 mod whole {
     use std::sync::Arc;
 
@@ -216,7 +273,6 @@ mod whole {
     fn several_appliers_share_the_lists_of_a_type_as_they_do_in_kubernetes() {
         let mut found = 0;
         for (name, describe) in all() {
-            let name = name.replace(' ', "");
             let Some((module, ty)) = name.rsplit_once("::") else {
                 continue;
             };

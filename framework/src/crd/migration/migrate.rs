@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::{
+    by_cluster,
     objects::{self, Written},
     stored_definition::StoredDefinition,
 };
@@ -16,16 +19,31 @@ pub struct Migrated {
     pub written: usize,
     /// The number of objects that somebody has written after the migration began: an earlier run, or another client.
     pub skipped: usize,
+    /// Whether the cluster has written the objects with its `StorageVersionMigration`. The numbers are 0 then.
+    pub by_cluster: bool,
 }
 
 /// How far a migration is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct MigrationProgress {
-    /// The number of objects that were looked at.
-    pub done: usize,
-    /// The number of the others, if the server says it.
-    pub remaining: Option<u64>,
+pub enum MigrationProgress {
+    /// This program writes the objects.
+    Objects {
+        /// The number of objects that were looked at.
+        done: usize,
+        /// The number of the others, if the server says it.
+        remaining: Option<u64>,
+    },
+    /// The cluster writes the objects. It does not tell how many.
+    ByCluster {
+        /// The time since it was asked to.
+        elapsed: Duration,
+    },
+    /// The cluster was asked to write the objects and has not done it, so this program writes the rest.
+    NotByCluster {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Why the stored objects of a kind are not migrated.
@@ -78,10 +96,13 @@ pub enum MigrationError {
 /// other versions from `status.storedVersions`, so that a later definition may leave them out. No object changes, apart from its resource
 /// version.
 ///
-/// Run it a while after the definition was installed, when every API server of the cluster uses it. If it is interrupted, run it again: it
-/// skips what is written. `progress` is called after each page of 500 objects.
+/// The cluster writes the objects if it has a `StorageVersionMigration` whose controller works. Otherwise this program does.
 ///
-/// It needs these permissions: get and patch of the definition, patch of `customresourcedefinitions/status`, list and patch of the objects.
+/// Run it a while after the definition was installed, when every API server of the cluster uses it. If it is interrupted, run it again: it
+/// skips what is written. `progress` is called after each page of 500 objects, or every 15 s while the cluster works.
+///
+/// It needs these permissions: get and patch of the definition, patch of `customresourcedefinitions/status`, list of the objects. Besides get, list, watch,
+/// create and delete of `storageversionmigrations`, or patch of the objects.
 ///
 /// # Errors
 /// * [`MigrationError::Client`]: a request fails.
@@ -114,6 +135,15 @@ pub async fn migrate(
             since
         }
     };
+    if by_cluster::rewrite(client, &definition, &kind, field_manager, &mut progress).await? {
+        definition.note_end().await?;
+        return Ok(Migrated {
+            version,
+            removed,
+            by_cluster: true,
+            ..Migrated::default()
+        });
+    }
     let done = objects::rewrite(client, &kind, &since, field_manager, &mut progress).await?;
     let Written {
         written,
@@ -134,5 +164,6 @@ pub async fn migrate(
         removed,
         written,
         skipped,
+        by_cluster: false,
     })
 }

@@ -90,7 +90,7 @@ pub(super) async fn rewrite(
                 }
             }
         }
-        progress(MigrationProgress {
+        progress(MigrationProgress::Objects {
             done: done.written + done.skipped + done.refused,
             remaining,
         });

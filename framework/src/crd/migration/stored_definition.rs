@@ -41,6 +41,14 @@ impl<'a> StoredDefinition<'a> {
         })
     }
 
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        text(&self.json["metadata"]["uid"])
+    }
+
     /// Reads the definition again.
     async fn refresh(&mut self) -> Result<(), Error> {
         self.json = json!(self.api.get(self.name).await?);
@@ -62,7 +70,7 @@ impl<'a> StoredDefinition<'a> {
     }
 
     /// The stored version, and the generation of the definition, which rises with each change of its `spec`.
-    fn state(&self) -> String {
+    pub(super) fn state(&self) -> String {
         let generation = &self.json["metadata"]["generation"];
         format!("{}.{generation}", self.stored_version())
     }

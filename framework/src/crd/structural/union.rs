@@ -43,7 +43,7 @@ pub(super) fn any(
         several => Err(SchemaProblem::new(
             path,
             format!(
-                "the variants have the types {}: Kubernetes allows one type for a field (or an integer and a string)",
+                "the variants have the types {}: Kubernetes allows one type for a field (or an integer and a string): write a struct with a field for each variant, or take any value with `#[schema(with = \"serde_json::Value\")]`",
                 several.join(" and ")
             ),
         )),
@@ -170,36 +170,12 @@ fn objects(
             .collect(),
         None => Vec::new(),
     };
-    let mut conditions = Vec::with_capacity(count);
-    for (properties, required) in &parts {
-        let mut condition = Node::new();
-        let required: Vec<&String> = required
-            .iter()
-            .filter(|name| !required_by_all.contains(name))
-            .collect();
-        if !required.is_empty() {
-            condition.insert("required".into(), json!(required));
-        }
-        // A tag is a required string that has another value in each branch.
-        let tags: Node = properties
-            .iter()
-            .filter(|(name, _)| required_by_all.contains(name))
-            .filter_map(|(name, property)| {
-                let values = property.get("enum")?;
-                Some((name.clone(), json!({"enum": values})))
-            })
-            .collect();
-        if !tags.is_empty() {
-            condition.insert("properties".into(), Value::Object(tags));
-        }
-        conditions.push(Value::Object(condition));
-    }
     let names: Vec<String> = parts
         .iter()
         .flat_map(|(properties, _)| properties.keys().cloned())
         .collect();
-    for (properties, _) in &mut parts {
-        for (name, mut property) in std::mem::take(properties) {
+    for (properties, _) in &parts {
+        for (name, mut property) in properties.clone() {
             // The server would set the default for every variant.
             let everywhere = names.iter().filter(|other| **other == name).count() == count;
             if !everywhere && let Value::Object(property) = &mut property {
@@ -217,6 +193,35 @@ fn objects(
             }
         }
     }
+    let mut conditions = Vec::with_capacity(count);
+    for (properties, required) in &parts {
+        let mut condition = Node::new();
+        let required: Vec<&String> = required
+            .iter()
+            .filter(|name| !required_by_all.contains(name))
+            .collect();
+        if !required.is_empty() {
+            condition.insert("required".into(), json!(required));
+        }
+        // A tag is a required string that has another value in each branch.
+        let is_tag = |name: &String, property: &Value| {
+            required_by_all.contains(name) && property.get("enum").is_some()
+        };
+        let inner: Node = properties
+            .iter()
+            .filter_map(|(name, property)| {
+                let demanded = match is_tag(name, property) {
+                    true => Some(json!({"enum": property["enum"]})),
+                    false => demanded(property, &outer["properties"][name]),
+                };
+                Some((name.clone(), demanded?))
+            })
+            .collect();
+        if !inner.is_empty() {
+            condition.insert("properties".into(), Value::Object(inner));
+        }
+        conditions.push(Value::Object(condition));
+    }
     require(&mut outer, required_by_all);
     // A branch without conditions would allow everything, so the branches would have no effect.
     let says_something = conditions
@@ -227,6 +232,34 @@ fn objects(
         outer.insert(key.into(), Value::Array(conditions));
     }
     Ok(outer)
+}
+
+/// What a variant demands of a field, and the field of all variants together does not: parts of it, and values of an enum.
+fn demanded(of_variant: &Value, of_all: &Value) -> Option<Value> {
+    let mut condition = Node::new();
+    let is_required = |name: &&Value| {
+        let required = of_all["required"].as_array();
+        required.is_some_and(|required| required.contains(name))
+    };
+    let required = of_variant["required"].as_array().into_iter().flatten();
+    let required: Vec<&Value> = required.filter(|name| !is_required(name)).collect();
+    if !required.is_empty() {
+        condition.insert("required".into(), json!(required));
+    }
+    if of_variant["enum"].is_array() && of_variant["enum"] != of_all["enum"] {
+        condition.insert("enum".into(), of_variant["enum"].clone());
+    }
+    let inner = of_variant["properties"].as_object().into_iter().flatten();
+    let inner: Node = inner
+        .filter_map(|(name, inner)| {
+            let demanded = demanded(inner, &of_all["properties"][name])?;
+            Some((name.clone(), demanded))
+        })
+        .collect();
+    if !inner.is_empty() {
+        condition.insert("properties".into(), inner.into());
+    }
+    (!condition.is_empty()).then(|| condition.into())
 }
 
 /// Handles the keys of a variant other than its fields.

@@ -2,7 +2,7 @@ use std::{io, process::ExitCode};
 
 use crate::{
     client::{Client, KubeconfigOptions},
-    crd::{self, Migrated},
+    crd::{self, Migrated, MigrationProgress},
     operator::{Operator, OperatorError, moving::Report},
     resource::Object,
 };
@@ -35,11 +35,25 @@ async fn run(
     for name in names {
         let mut shown = Ok(());
         let migrated = crd::migrate(client, name, operator, |progress| {
-            let more = match progress.remaining {
-                Some(remaining) => format!(", about {remaining} remain"),
-                None => String::new(),
+            let text = match progress {
+                MigrationProgress::Objects {
+                    done,
+                    remaining: Some(remaining),
+                } => {
+                    format!("{done} objects, about {remaining} remain")
+                }
+                MigrationProgress::Objects { done, .. } => format!("{done} objects"),
+                MigrationProgress::ByCluster { elapsed } => format!(
+                    "the cluster writes the objects, for {} s so far",
+                    elapsed.as_secs()
+                ),
+                MigrationProgress::NotByCluster { reason } => {
+                    format!(
+                        "the cluster does not write the objects, so this command does: {reason}"
+                    )
+                }
             };
-            let line = report.line(format!("{name}: {} objects{more}", progress.done));
+            let line = report.line(format!("{name}: {text}"));
             shown = std::mem::replace(&mut shown, Ok(())).and(line);
         });
         let Migrated {
@@ -47,14 +61,22 @@ async fn run(
             removed,
             written,
             skipped,
+            by_cluster,
+            ..
         } = migrated.await?;
         shown?;
         report.line(match removed.is_empty() {
             true => format!("{name}: all objects are stored as {version}"),
-            false => format!(
-                "{name}: all objects are stored as {version} now, none as {} ({written} written, {skipped} already up to date)",
-                removed.join(", ")
-            ),
+            false => {
+                let how = match by_cluster {
+                    true => "written by the cluster".to_owned(),
+                    false => format!("{written} written, {skipped} already up to date"),
+                };
+                format!(
+                    "{name}: all objects are stored as {version} now, none as {} ({how})",
+                    removed.join(", ")
+                )
+            }
         })?;
     }
     Ok(())

@@ -142,6 +142,18 @@ impl Versions {
     /// The object as the type of its version writes it. `None` if the program does not convert it.
     #[cfg(feature = "dev")]
     pub(crate) fn as_typed(&self, object: &Value) -> Option<Value> {
+        self.trip(object)?.ok().map(|trip| trip.from)
+    }
+
+    /// Whether the type of its version reads the object.
+    #[cfg(feature = "dev")]
+    pub(crate) fn fits_type(&self, object: &Value) -> bool {
+        !matches!(self.trip(object), Some(Err(TypedFailure::Unfit { .. })))
+    }
+
+    /// Converts an object with the code of the program alone. `None` if there is none for its version.
+    #[cfg(feature = "dev")]
+    fn trip(&self, object: &Value) -> Option<Result<TypedTrip, TypedFailure>> {
         let version = object["apiVersion"].as_str()?;
         let conversion = match version == self.stored.api_version() {
             true => {
@@ -156,7 +168,7 @@ impl Versions {
                 other.conversion?.to_stored
             }
         };
-        conversion(object).ok().map(|trip| trip.from)
+        Some(conversion(object))
     }
 
     /// Converts between the stored version and the one at position `other` of all.

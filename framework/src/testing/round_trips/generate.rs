@@ -14,10 +14,14 @@ pub(super) fn value(schema: &Value, random: &mut Rng) -> Option<Value> {
     {
         return Some(values[random.usize(..values.len())].clone());
     }
+    // An API server refuses null in place of a value of an enum, whatever the schema says.
+    if schema["nullable"] == true && random.u8(..4) == 0 {
+        return Some(Value::Null);
+    }
     if schema["x-kubernetes-int-or-string"] == true {
         return Some(match random.bool() {
             true => json!(random.i32(1..100)),
-            false => json!(WORDS[random.usize(..WORDS.len())]),
+            false => json!(string(schema, random)?),
         });
     }
     match schema["type"].as_str() {
@@ -39,7 +43,8 @@ pub(super) fn value(schema: &Value, random: &mut Rng) -> Option<Value> {
             let number = hundredths as f64 / 100.0;
             Some(json!(number))
         }
-        // Any value.
+        // Any value. A type with this schema may read some values only.
+        _ if !schema["example"].is_null() => Some(schema["example"].clone()),
         _ => Some(json!({"any": WORDS[random.usize(..WORDS.len())]})),
     }
 }
@@ -59,12 +64,8 @@ fn object(schema: &Value, random: &mut Rng) -> Option<Value> {
         if excluded.contains(name) || (!is_required(name) && random.u8(..10) < 4) {
             continue;
         }
-        let narrowed = &branch["properties"][name];
-        let property = match narrowed["enum"].is_array() {
-            true => narrowed,
-            false => property,
-        };
-        match value(property, random) {
+        let property = narrowed(property, &branch["properties"][name]);
+        match value(&property, random) {
             Some(value) => {
                 object.insert(name.clone(), value);
             }
@@ -85,6 +86,23 @@ fn object(schema: &Value, random: &mut Rng) -> Option<Value> {
         }
     }
     Some(object.into())
+}
+
+/// The schema of a field, with what a form of an enum demands of it.
+fn narrowed(property: &Value, form: &Value) -> Value {
+    let mut property = property.clone();
+    if form["enum"].is_array() {
+        property["enum"] = form["enum"].clone();
+    }
+    if let Some(more) = form["required"].as_array() {
+        let mut required = property["required"].as_array().cloned().unwrap_or_default();
+        required.extend(more.iter().cloned());
+        property["required"] = required.into();
+    }
+    for (name, form) in form["properties"].as_object().into_iter().flatten() {
+        property["properties"][name] = narrowed(&property["properties"][name], form);
+    }
+    property
 }
 
 /// One of the forms of an enum, and the fields of all other forms.
@@ -151,6 +169,10 @@ fn string(schema: &Value, random: &mut Rng) -> Option<String> {
             Some(text) => Some(text),
             None => schema["example"].as_str().map(str::to_owned),
         };
+    }
+    // Texts of several forms, such as the addresses of both versions.
+    if let Some(forms) = schema["anyOf"].as_array().filter(|forms| !forms.is_empty()) {
+        return string(&forms[random.usize(..forms.len())], random);
     }
     let number = random.u8(1..100);
     Some(match schema["format"].as_str() {

@@ -8,6 +8,8 @@
 //! | `pattern.rs` | texts that fit a pattern |
 
 mod generate;
+#[cfg(test)]
+mod generate_test;
 mod pattern;
 mod round_trips;
 mod written;

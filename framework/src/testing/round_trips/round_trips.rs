@@ -106,18 +106,21 @@ impl<K: CustomResource> RoundTrips<K> {
         let definition = K::crd()?;
         let definition = to_json(&definition);
         let versions = Versions::of::<K>();
+        let made = versions.all().map(|version| {
+            let made = Made::new(version, &definition, &versions)?;
+            Ok((version, made))
+        });
+        let made = made.collect::<Result<Vec<_>, BrokenRoundTrip>>()?;
         let mut kept = BTreeSet::new();
-        for from in versions.all() {
-            let made = Made::new(from, &definition, &versions)?;
-            for to in versions.all().filter(|to| to.version != from.version) {
+        for (from, made_from) in &made {
+            for (to, others) in made.iter().filter(|(to, _)| to.version != from.version) {
                 let pair = Pair {
                     versions: &versions,
                     from,
                     to,
                     not_in: &self.not_in,
                 };
-                let others = Made::new(to, &definition, &versions)?;
-                for (number, object) in made.objects.iter().enumerate() {
+                for (number, object) in made_from.objects.iter().enumerate() {
                     let other = &others.objects[number % others.objects.len()];
                     kept.extend(pair.check(object, other)?);
                 }
@@ -244,7 +247,15 @@ impl Pair<'_> {
         made: &Value,
     ) -> Result<Value, BrokenRoundTrip> {
         let converted = self.versions.convert(object.clone(), &to.api_version());
-        converted.map_err(|error| self.broken(error.to_string(), made))
+        converted.map_err(|error| {
+            let hint = match self.versions.fits_type(made) {
+                true => "",
+                false => {
+                    ". The schema allows a value that the type does not read: give the field a `pattern`, `values` or bounds, or an `example` if it takes any value"
+                }
+            };
+            self.broken(format!("{error}{hint}"), made)
+        })
     }
 
     fn same(
@@ -290,7 +301,10 @@ fn first_loss(before: &Value, after: &Value, path: String) -> Option<String> {
         (Value::Object(before), Value::Object(after)) => before.iter().find_map(|(name, value)| {
             let dot = if path.is_empty() { "" } else { "." };
             let inner = format!("{path}{dot}{name}");
-            first_loss(value, after.get(name).unwrap_or(&Value::Null), inner)
+            match after.get(name) {
+                Some(after) => first_loss(value, after, inner),
+                None => Some(inner),
+            }
         }),
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
             let mut pairs = before.iter().zip(after).enumerate();
@@ -304,7 +318,7 @@ fn first_loss(before: &Value, after: &Value, path: String) -> Option<String> {
 }
 
 /// Why a conversion loses something.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct BrokenRoundTrip {
     kind: String,
     problem: String,
@@ -340,6 +354,13 @@ impl fmt::Display for BrokenRoundTrip {
             Some(object) => write!(f, "\nthe object: {object}"),
             None => Ok(()),
         }
+    }
+}
+
+/// The text, because tests unwrap the error.
+impl fmt::Debug for BrokenRoundTrip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

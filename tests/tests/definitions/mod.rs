@@ -1,6 +1,8 @@
 //! The commands `crd install` and `crd migrate` as processes, on the sandbox over HTTPS and on a real API server; and migrations that are
 //! interrupted.
 
+mod by_cluster;
+
 use std::{
     fs,
     path::Path,
@@ -10,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use pilothouse::{
     client::{Api, Client, Config, KubeconfigOptions, Patch, PatchParams, PostParams},
-    crd::{self, CustomResourceDefinition, MigrationError},
+    crd::{self, CustomResourceDefinition, MigrationError, MigrationProgress},
     resource::{ApiResource, DynamicObject, Object, Scheme},
     testing::{Answer, Cluster, RequestMatcher},
 };
@@ -238,8 +240,9 @@ async fn a_migration_that_was_not_complete_goes_on_with_the_rest() {
     let seen = Mutex::new(Vec::new());
     let migrate = async || {
         seen.lock().clear();
-        let note = |progress: crd::MigrationProgress| {
-            seen.lock().push((progress.done, progress.remaining));
+        let note = |progress| match progress {
+            MigrationProgress::Objects { done, remaining } => seen.lock().push((done, remaining)),
+            other => panic!("{other:?}"),
         };
         crd::migrate(cluster.client(), NAME, "notes", note).await
     };
