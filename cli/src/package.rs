@@ -24,6 +24,11 @@ pub(crate) struct Package {
     pub(crate) target: PathBuf,
     /// The folders of the workspace's packages, and of the packages that these depend on by a path, and the manifest of the workspace.
     pub(crate) sources: Vec<PathBuf>,
+    /// The folders among them of which Cargo may read each file: of packages with a build script, and of packages outside of the workspace, which may
+    /// have one.
+    pub(crate) whole: Vec<PathBuf>,
+    /// The folder of the workspace.
+    pub(crate) workspace: PathBuf,
     /// The names of its dependencies.
     pub(crate) dependencies: Vec<String>,
     /// The names of those that its library and its program can use.
@@ -71,15 +76,22 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> {
     let metadata = metadata(folder)?;
     let all = metadata["packages"].as_array().into_iter().flatten();
-    let (mut packages, mut sources) = (Vec::new(), Vec::new());
+    let (mut packages, mut sources, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for package in all {
         let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
         let place = manifest.parent().map(Path::to_owned).unwrap_or_default();
         let paths = dependencies(package).filter_map(|one| one["path"].as_str());
         sources.extend(paths.map(PathBuf::from));
-        sources.push(place.clone());
+        if targets(package, "custom-build").next().is_some() {
+            whole.push(place.clone());
+        }
         packages.push((package, place));
     }
+    sources.sort();
+    sources.dedup();
+    let is_member = |folder: &PathBuf| packages.iter().any(|(_, place)| place == folder);
+    whole.extend(sources.iter().filter(|folder| !is_member(folder)).cloned());
+    sources.extend(packages.iter().map(|(_, place)| place.clone()));
     // A workspace without a package at its top has dependencies and profiles there.
     let top = Path::new(metadata["workspace_root"].as_str().unwrap_or_default());
     sources.push(top.join("Cargo.toml"));
@@ -129,6 +141,8 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .unwrap_or_default()
             .into(),
         sources,
+        whole,
+        workspace: top.to_owned(),
         dependencies: dependencies(package)
             .filter_map(|one| one["name"].as_str())
             .map(str::to_owned)

@@ -329,10 +329,14 @@ impl Operator {
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
         use super::dev::{
-            Banner, DevCluster, DevServer, InstallFiles, Objects, ambiguous_names, show_summary,
+            Banner, DevCluster, DevServer, Handover, InstallFiles, Objects, ambiguous_names,
+            show_summary,
         };
 
         let mut operator = self;
+        let handover = server.handover;
+        let handover = handover.map(|folder| Handover::start(folder, cancel.clone()));
+        let handover = handover.transpose()?;
         let install = InstallFiles::read(&server.install)?;
         let (cluster, objects) = match (&server.kubeconfig, server.data) {
             (Some(path), _) => (DevServer::of_kubeconfig(path).await?, Objects::Stay),
@@ -370,8 +374,8 @@ impl Operator {
         say(&banner.early())?;
         // Everything that was started ends with the dropped future.
         let config = cluster.config();
-        let started =
-            cancel.run_until_cancelled(operator.start_in(config, &banner.definitions, install));
+        let start = operator.start_in(config, &banner.definitions, install, handover);
+        let started = cancel.run_until_cancelled(start);
         if let Some(running) = started.await {
             let running = running?;
             banner.http = running.http_address();
@@ -441,10 +445,11 @@ impl Operator {
 
     #[cfg(feature = "dev")]
     async fn start_in(
-        self,
+        mut self,
         config: Config,
         definitions: &[crd::CustomResourceDefinition],
         install: super::dev::InstallFiles,
+        handover: Option<super::dev::Handover>,
     ) -> Result<super::Running, OperatorError> {
         let client = self.client(config)?;
         for definition in definitions {
@@ -456,6 +461,11 @@ impl Operator {
         install
             .install(&client, &field_manager, definitions, say)
             .await?;
+        if let Some(handover) = handover {
+            say(super::dev::Handover::INSTALLED)?;
+            handover.wait().await;
+            self = handover.with_same_ports(self);
+        }
         say("Starting the operator …")?;
         self.start(client).await
     }
