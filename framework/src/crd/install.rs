@@ -421,6 +421,12 @@ mod tests {
                 to(json!({"service": service})),
             ),
             (to(assumed.clone()), to(url.clone()), to(url.clone())),
+            // A process of `dev` chooses the port when it starts.
+            (
+                to(json!({"url": "https://127.0.0.1:0/convert"})),
+                to(url.clone()),
+                to(url.clone()),
+            ),
             // The program knows its URL.
             (to(url.clone()), to(with_authority), to(url)),
             (

@@ -105,7 +105,10 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
     ]);
     // The tool `cargo pilothouse check` calls it.
     // Its arguments stand before those of the user, which count more.
-    let scorecard = Command::new("scorecard").hide(true).args_override_self(true).arg(
+    let scorecard = Command::new("scorecard")
+        .hide(true)
+        .override_usage("cargo pilothouse check [OPTIONS] [-- OPTIONS OF THE OPERATOR]")
+        .args_override_self(true).arg(
         Arg::new("files")
             .value_name("FILE")
             .num_args(0..)
