@@ -21,8 +21,16 @@ pub(crate) enum Error {
         sources.display()
     )]
     NoKind { kind: String, sources: PathBuf },
+    #[error(
+        "there are several kinds `{kind}`: name one with its modules, such as `{}`; there are {}",
+        paths.first().map_or("", String::as_str),
+        paths.join(", ")
+    )]
+    SeveralKinds { kind: String, paths: Vec<String> },
     #[error("{} is not the folder of the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
     NoFramework(PathBuf),
+    #[error("there is no file {}", .0.display())]
+    NoFile(PathBuf),
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("{} cannot be changed: {reason}", path.display())]
@@ -49,8 +57,8 @@ pub(crate) enum Error {
     Server(String),
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: Unreadable },
-    #[error(transparent)]
-    Definition(#[from] Problem),
+    #[error("{from}: {source}")]
+    Definition { from: String, source: Problem },
     #[error("{}: {reason}", path.display())]
     Version { path: PathBuf, reason: String },
     #[error("{0}")]

@@ -35,6 +35,8 @@ pub(crate) struct Package {
     normal_dependencies: Vec<String>,
     /// The features of the framework that it asks for in any case.
     framework_features: Vec<String>,
+    /// Whether it takes the framework from a registry.
+    pub(crate) takes_published: bool,
 }
 
 impl Package {
@@ -53,6 +55,18 @@ impl Package {
 }
 
 impl Package {
+    /// The flag of Cargo that names the package, unless the user is in its folder.
+    pub(crate) fn selected(&self) -> String {
+        let is_here = env::current_dir().is_ok_and(|here| {
+            let folder = self.folder.canonicalize();
+            folder.is_ok_and(|folder| here.starts_with(folder))
+        });
+        match is_here {
+            true => String::new(),
+            false => format!(" -p {}", self.name),
+        }
+    }
+
     /// Whether the library can use this package.
     pub(crate) fn has_dependency(&self, name: &str) -> bool {
         self.normal_dependencies.iter().any(|one| one == name)
@@ -152,8 +166,14 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .filter_map(|one| one["name"].as_str())
             .map(str::to_owned)
             .collect(),
+        takes_published: dependencies(package)
+            .filter(|one| is_framework(one))
+            .any(|one| {
+                let source = one["source"].as_str().unwrap_or_default();
+                source.starts_with("registry+")
+            }),
         framework_features: dependencies(package)
-            .filter(|one| one["name"] == "pilothouse" && one["kind"].is_null())
+            .filter(|one| is_framework(one))
             .flat_map(|one| one["features"].as_array().into_iter().flatten())
             .filter_map(|one| one.as_str())
             .map(str::to_owned)
@@ -171,8 +191,51 @@ fn targets<'a>(package: &'a Value, sort: &str) -> impl Iterator<Item = (&'a str,
     of_sort.filter_map(|target| Some((target["name"].as_str()?, target["src_path"].as_str()?)))
 }
 
+/// Whether a dependency is that of a program on the framework.
+fn is_framework(dependency: &Value) -> bool {
+    dependency["name"] == "pilothouse" && dependency["kind"].is_null()
+}
+
 fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     package["dependencies"].as_array().into_iter().flatten()
+}
+
+/// The folder of the workspace of a package, and the folders of the package and of those that it depends on by a path, all in the workspace.
+///
+/// # Errors
+/// Cargo cannot read the package.
+pub(crate) fn with_dependencies(
+    folder: &Path,
+    name: &str,
+) -> Result<(PathBuf, Vec<PathBuf>), Error> {
+    let metadata = metadata(folder)?;
+    let top = metadata["workspace_root"].as_str().unwrap_or_default();
+    let all: Vec<&Value> = metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut found = vec![name];
+    let mut next = 0;
+    while let Some(name) = found.get(next).copied() {
+        next += 1;
+        let package = all.iter().find(|package| package["name"] == name);
+        let needed = package
+            .into_iter()
+            .flat_map(|package| dependencies(package));
+        for one in needed.filter(|one| one["kind"] != "dev" && one["path"].is_string()) {
+            let name = one["name"].as_str().unwrap_or_default();
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    let place = |name: &&str| {
+        let package = all.iter().find(|package| package["name"] == **name)?;
+        let manifest = Path::new(package["manifest_path"].as_str()?);
+        manifest.parent().map(Path::to_owned)
+    };
+    Ok((top.into(), found.iter().filter_map(place).collect()))
 }
 
 /// The names of all packages of the workspace of this manifest.

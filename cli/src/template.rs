@@ -5,7 +5,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::names::{ApiVersion, Kind};
+use crate::{
+    names::{ApiVersion, Kind},
+    terminal::quoted,
+};
 
 /// What the texts are about.
 pub(crate) struct Names<'a> {
@@ -14,10 +17,64 @@ pub(crate) struct Names<'a> {
     pub(crate) library: &'a str,
     pub(crate) kind: &'a Kind,
     pub(crate) api_version: &'a ApiVersion,
-    /// The value of the dependency on the framework in `Cargo.toml`, without its braces.
-    pub(crate) framework: &'a str,
+    pub(crate) framework: &'a Framework,
     /// The folder of the operator in the project, with a slash at its end; empty if it is the project's.
     pub(crate) folder: &'a str,
+}
+
+/// Where the framework comes from.
+#[derive(Debug, Default)]
+pub(crate) struct Framework {
+    /// The value of the dependency in `Cargo.toml`, without its braces.
+    pub(crate) dependency: String,
+    /// What an image needs if it is a folder.
+    pub(crate) folder: Option<FrameworkFolder>,
+}
+
+/// The framework in a folder outside of the project.
+#[derive(Debug)]
+pub(crate) struct FrameworkFolder {
+    /// The folder that a build of an image gets as a context: that of the framework, or of its workspace.
+    pub(crate) context: PathBuf,
+    /// The files and folders in it that Cargo needs.
+    pub(crate) parts: Vec<PathBuf>,
+}
+
+/// The name of the build context with the framework.
+const CONTEXT: &str = "pilothouse";
+
+impl Framework {
+    /// The option of `docker build`.
+    pub(crate) fn context(&self) -> String {
+        self.folder.as_ref().map_or_else(String::new, |folder| {
+            format!(" --build-context {CONTEXT}={}", quoted(&folder.context))
+        })
+    }
+
+    /// The comment of the Dockerfile.
+    fn image_note(&self) -> String {
+        match &self.folder {
+            Some(_) => format!(
+                "# The framework is a folder of this machine, which the build needs as a context of its own:\n#\n#   docker build{} -t NAME .\n",
+                self.context()
+            ),
+            None => String::new(),
+        }
+    }
+
+    /// The lines of the Dockerfile that copy the framework to the path that `Cargo.toml` names.
+    fn copies(&self) -> String {
+        let mut lines = String::new();
+        if let Some(FrameworkFolder { context, parts }) = &self.folder {
+            for part in parts {
+                let to = context.join(part);
+                let (from, to) = (part.display().to_string(), to.display().to_string());
+                let pair = serde_json::json!([from, to]);
+                lines += &format!("COPY --from={CONTEXT} {pair}\n");
+            }
+        }
+        lines
+    }
 }
 
 impl Names<'_> {
@@ -32,7 +89,10 @@ impl Names<'_> {
             ("singular", &singular),
             ("group", &self.api_version.group),
             ("version", &self.api_version.version),
-            ("framework", self.framework),
+            ("framework", &self.framework.dependency),
+            ("context", &self.framework.context()),
+            ("image_note", &self.framework.image_note()),
+            ("copies", &self.framework.copies()),
             ("folder", self.folder),
         ];
         let mut text = template.to_owned();
@@ -60,10 +120,10 @@ pub(crate) fn format(sources: &[PathBuf]) {
 }
 
 /// A file of a template: its path, and its text before the names are filled in. The path may contain names, too.
-pub(crate) type Template = (&'static str, &'static str);
+pub(crate) type Template<'a> = (&'a str, &'a str);
 
 /// The files that a project has once.
-pub(crate) const PROJECT: &[Template] = &[
+pub(crate) const PROJECT: &[Template<'static>] = &[
     (".gitignore", include_str!("../templates/project/gitignore")),
     (
         ".editorconfig",
@@ -97,13 +157,13 @@ pub(crate) const PROJECT: &[Template] = &[
 pub(crate) const PROFILES: &str = include_str!("../templates/project/profiles.toml");
 
 /// The manifest of a workspace.
-pub(crate) const WORKSPACE: &[Template] = &[(
+pub(crate) const WORKSPACE: &[Template<'static>] = &[(
     "Cargo.toml",
     include_str!("../templates/project/workspace.toml"),
 )];
 
 /// The files of an operator, beside those of its kinds.
-pub(crate) const OPERATOR: &[Template] = &[
+pub(crate) const OPERATOR: &[Template<'static>] = &[
     (
         "Cargo.toml",
         include_str!("../templates/operator/operator.toml"),
@@ -113,7 +173,7 @@ pub(crate) const OPERATOR: &[Template] = &[
 ];
 
 /// The files of a kind.
-pub(crate) const KIND: &[Template] = &[
+pub(crate) const KIND: &[Template<'static>] = &[
     (
         "src/{{module}}.rs",
         include_str!("../templates/kind/kind.rs"),
@@ -129,7 +189,7 @@ pub(crate) const KIND: &[Template] = &[
 ];
 
 /// The files of the webhooks of a kind.
-pub(crate) const WEBHOOK: &[Template] = &[
+pub(crate) const WEBHOOK: &[Template<'static>] = &[
     (
         "src/{{module}}_webhook.rs",
         include_str!("../templates/webhook/webhook.rs"),
@@ -151,7 +211,7 @@ mod tests {
             library: "web_site",
             kind: &Kind::new("WebSite").unwrap(),
             api_version: &ApiVersion::new("example.com/v1").unwrap(),
-            framework: "version = \"0.1\"",
+            framework: &Framework::default(),
             folder: "operators/web-site/",
         };
         for (path, text) in [PROJECT, WORKSPACE, OPERATOR, KIND, WEBHOOK].concat() {

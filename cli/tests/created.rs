@@ -127,3 +127,32 @@ fn an_empty_folder_stays_the_same_folder() {
     let others = fs::read_dir(temporary.path()).unwrap().count();
     assert_eq!(others, 1, "a draft was left behind");
 }
+
+/// A framework in a folder outside of the project: the Dockerfile copies what Cargo needs to the path that `Cargo.toml` names.
+#[test]
+fn the_image_of_an_operator_with_a_framework_in_a_folder_copies_the_framework() {
+    let temporary = tempfile::tempdir().unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let repository = repository.canonicalize().unwrap();
+    let framework = repository.join("framework");
+    let line = format!("greeting --framework {}", framework.display());
+    let written = new(temporary.path(), &line);
+    let docker = &written[Path::new("Dockerfile")];
+    let build = format!(
+        "docker build --build-context pilothouse={} ",
+        repository.display()
+    );
+    assert!(docker.contains(&build), "{docker}");
+    assert!(written[Path::new("README.md")].contains(&build));
+    // The paths from the context, and those in the image.
+    let copied: Vec<[String; 2]> = docker
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY --from=pilothouse "))
+        .map(|pair| serde_json::from_str(pair).unwrap())
+        .collect();
+    let parts: Vec<&str> = copied.iter().map(|[from, _]| from.as_str()).collect();
+    assert_eq!(parts, ["Cargo.toml", "framework", "macros", "sandbox"]);
+    for [from, to] in &copied {
+        assert_eq!(Path::new(to), repository.join(from));
+    }
+}

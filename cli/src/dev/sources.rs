@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -22,6 +22,8 @@ pub(super) struct Sources {
     seen: BTreeMap<PathBuf, Stamp>,
     /// What the last build has read. `None` if it failed: any file may mend it.
     inputs: Option<Inputs>,
+    /// What any build has read.
+    read: BTreeSet<PathBuf>,
 }
 
 impl Sources {
@@ -31,6 +33,7 @@ impl Sources {
             ignored,
             seen: BTreeMap::new(),
             inputs: None,
+            read: BTreeSet::new(),
         };
         sources.seen = sources.now();
         sources
@@ -38,6 +41,8 @@ impl Sources {
 
     /// Notes what a build has read that began at this time.
     pub(super) fn built(&mut self, inputs: Option<Inputs>, began: SystemTime) {
+        let read = inputs.iter().flat_map(|inputs| &inputs.read);
+        self.read.extend(read.cloned());
         self.inputs = inputs;
         for (path, stamp) in self.now() {
             // What was not looked at before may have changed while the compiler ran.
@@ -73,8 +78,7 @@ impl Sources {
 
     fn now(&self) -> BTreeMap<PathBuf, Stamp> {
         let mut files = BTreeMap::new();
-        let read = self.inputs.iter().flat_map(|inputs| &inputs.read);
-        for place in self.places.iter().chain(read) {
+        for place in self.places.iter().chain(&self.read) {
             if files.contains_key(place) {
                 continue;
             }

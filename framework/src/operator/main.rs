@@ -224,7 +224,12 @@ impl Operator {
             &LogHandle::default(),
         );
         supervised(stopping, |cancel| async move {
-            let work = async { work(setup.client().await?).await };
+            let work = async {
+                let config = Config::infer_with(&setup.kubeconfig).await?;
+                // The output stays as it is for programs. If standard error is closed, the cluster cannot be shown.
+                let _ = writeln!(io::stderr(), "Cluster: {}", shown_cluster(&config));
+                work(setup.client_of(config)?).await
+            };
             let done = cancel.run_until_cancelled(work).await;
             done.unwrap_or_else(|| {
                 let name = name.to_owned();
@@ -468,6 +473,16 @@ impl Operator {
         }
         say("Starting the operator …")?;
         self.start(client).await
+    }
+}
+
+/// The address of the API server, and the context of the kubeconfig that names it.
+fn shown_cluster(config: &Config) -> String {
+    let url = config.url().to_string();
+    let url = url.trim_end_matches('/');
+    match &config.context {
+        Some(context) => format!("{url} (context {context})"),
+        None => url.to_owned(),
     }
 }
 
