@@ -146,12 +146,27 @@ fn check_finds_each_mistake_and_none_in_what_new_writes() {
     let output = cargo_pilothouse(bad.path(), "check").output().unwrap();
     assert!(!output.status.success());
     let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    // An example that does not fit the new definition any more hides no change of the definition.
+    let unfit = page.replace("Hello", "''");
+    fs::write(bad.path().join("example/page.yaml"), unfit).unwrap();
+    let output_of_unfit = cargo_pilothouse(bad.path(), "check").output().unwrap();
+    let (text, error) = (&output_of_unfit.stdout, &output_of_unfit.stderr);
+    let change = "pages.example.com v1 .spec.text: `minLength` is stricter than before: 1\n";
+    assert!(String::from_utf8_lossy(text).starts_with(change));
+    let error = String::from_utf8_lossy(error);
+    let place = "example/page.yaml: document 1, line 7: ";
+    assert!(error.contains(place), "{error}");
     // The server has chosen the end of the name.
     let generated = found.split("default/home-").nth(1).unwrap_or_default();
     let generated = generated.split(':').next().unwrap_or_default().to_owned();
+    // The number of the reconciles before depends on how fast its Deployment becomes ready.
+    let counts = found.split("`data.count` from ").nth(1).unwrap_or_default();
+    let counts = counts.lines().next().unwrap_or_default().to_owned();
     insta::assert_snapshot!(
         "careless",
-        found.replace(&format!("home-{generated}"), "home-…")
+        found
+            .replace(&format!("home-{generated}"), "home-…")
+            .replace(&counts, "… to …")
     );
 }
 

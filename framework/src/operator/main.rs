@@ -429,20 +429,25 @@ impl Operator {
         };
 
         let files = InstallFiles::read(&files)?;
-        // An API server refuses the definitions otherwise, so there is nothing to try.
-        let definitions = checked?;
+        let definitions = self.definitions()?;
         let is_own = |committed: &&crd::CustomResourceDefinition| {
             let mut own = definitions.iter();
             own.any(|one| one.spec.group == committed.spec.group)
         };
         let committed: Vec<_> = files.definitions().filter(is_own).cloned().collect();
         let changes = crd::breaking_changes(&committed, &definitions);
-        let mut findings: Vec<_> = changes.into_iter().map(Finding::from).collect();
-        findings.extend(Trial::run(self, files).await?);
-        for finding in &findings {
-            say(&finding.to_string())?;
-        }
-        match findings.len() {
+        let show = |findings: &[Finding]| {
+            let mut findings = findings.iter();
+            findings.try_for_each(|finding| say(&finding.to_string()))
+        };
+        let changes: Vec<_> = changes.into_iter().map(Finding::from).collect();
+        // At once: examples may not fit what has changed, which then ends the trial.
+        show(&changes)?;
+        // An API server refuses the definitions otherwise, so there is nothing to try.
+        checked?;
+        let findings = Trial::run(self, files).await?;
+        show(&findings)?;
+        match changes.len() + findings.len() {
             0 => say("Nothing was found."),
             count => Err(OperatorError::Findings(count)),
         }
