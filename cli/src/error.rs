@@ -17,8 +17,9 @@ pub(crate) enum Error {
     #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
     FileExists(PathBuf),
     #[error(
-        "there is no kind `{kind}` with `#[resource(..)]` in the files of {}: add it with `cargo pilothouse add kind {kind}`, or write its name as there",
-        sources.display()
+        "there is no kind `{kind}` with `#[resource(..)]` in the files of {}: add it with `cargo pilothouse add kind {}`, or write its name as there",
+        sources.display(),
+        kind.rsplit("::").next().unwrap_or_default()
     )]
     NoKind { kind: String, sources: PathBuf },
     #[error(

@@ -1,7 +1,8 @@
 //! The texts of `templates/`, with the names filled in.
 
 use std::{
-    path::PathBuf,
+    io::Write,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -117,6 +118,21 @@ pub(crate) fn format(sources: &[PathBuf]) {
     command.args(["--edition", "2024"]).args(sources);
     command.stdin(Stdio::null());
     let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+}
+
+/// A source as rustfmt writes it, with the settings of this folder. Unlike [`format`] it touches no other file: rustfmt follows the modules of a file.
+/// `None` without rustfmt, or if the source is no Rust.
+pub(crate) fn formatted(text: &str, folder: &Path) -> Option<String> {
+    let mut command = Command::new("rustfmt");
+    command.args(["--edition", "2024"]).current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = command.stderr(Stdio::null()).spawn().ok()?;
+    // It reads everything before it writes. Its input ends when this is dropped.
+    let written = process.stdin.take()?.write_all(text.as_bytes());
+    let output = process.wait_with_output().ok()?;
+    written.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.is_empty()).then_some(text)
 }
 
 /// A file of a template: its path, and its text before the names are filled in. The path may contain names, too.

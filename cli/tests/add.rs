@@ -118,6 +118,20 @@ fn an_operator_that_is_built_elsewhere_stays_and_the_lines_are_printed() {
     assert_eq!(text.replace(added, ""), own);
 }
 
+/// rustfmt follows the modules of a file, and the user may just be writing in one of them.
+#[test]
+fn a_formatted_library_is_formatted_again_and_its_modules_stay_as_they_are() {
+    let (_temporary, folder) = created();
+    let module = folder.join("src/greeting.rs");
+    let own = fs::read_to_string(&module).unwrap() + "fn   mine( ) { }\n";
+    fs::write(&module, &own).unwrap();
+    stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
+    let lib = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
+    let chain = "    Operator::new(\"greeting\")\n        .controller(GreetingReconciler)\n        .mutates(GreetingDefaults)\n";
+    assert!(lib.contains(chain), "{lib}");
+    assert_eq!(fs::read_to_string(&module).unwrap(), own);
+}
+
 #[test]
 fn the_webhooks_of_a_kind_are_added_once() {
     let (_temporary, folder) = created();

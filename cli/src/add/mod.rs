@@ -12,7 +12,6 @@ use std::{
     env, fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use crate::{
@@ -199,11 +198,10 @@ fn save(file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
         missing,
     } = edited;
     if changed != text {
-        let was_formatted = is_formatted(file);
-        fs::write(file, changed).map_err(Error::file(file))?;
-        if was_formatted {
-            template::format(&[file.to_owned()]);
-        }
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let was_formatted = template::formatted(text, folder).is_some_and(|same| same == text);
+        let formatted = template::formatted(&changed, folder).filter(|_| was_formatted);
+        fs::write(file, formatted.unwrap_or(changed)).map_err(Error::file(file))?;
         println!("changed {}", shown(file));
     }
     for Place { what, line } in missing {
@@ -256,14 +254,4 @@ fn own_version(sources: &Path) -> Option<ApiVersion> {
     files
         .iter()
         .find_map(|file| edit::declared(&fs::read_to_string(file).ok()?))
-}
-
-/// Whether rustfmt would leave the file as it is.
-fn is_formatted(file: &Path) -> bool {
-    let mut command = Command::new("rustfmt");
-    command
-        .args(["--edition", "2024", "--check", "--quiet"])
-        .arg(file);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }

@@ -100,7 +100,7 @@ impl Operator {
                         let _ = tell.send(());
                     } else if is_shown || is_endpoint(&line) {
                         say(&line);
-                    } else if left.len() < MOST_LEFT {
+                    } else if left.len() < MOST_LEFT && !is_progress(&line) {
                         left.push(line.into_owned());
                     }
                 }
@@ -163,6 +163,17 @@ async fn told(said: &mut Option<oneshot::Receiver<()>>) {
         *said = None;
         std::future::pending::<()>().await;
     }
+}
+
+/// Whether the line only tells what the operator does until it works.
+fn is_progress(line: &str) -> bool {
+    [
+        "kubectl can use it from now on: ",
+        "Installing ",
+        "Starting ",
+    ]
+    .iter()
+    .any(|begin| line.starts_with(begin))
 }
 
 /// Whether the line names an endpoint of the operator: its port is another one after each start.

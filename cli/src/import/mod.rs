@@ -60,7 +60,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
         .collect();
     if options.print {
         for source in &sources {
-            let text = formatted(&source.text);
+            let text = template::formatted(&source.text, Path::new("."));
+            let text = text.as_ref().unwrap_or(&source.text);
             // If nobody reads on, that is no failure.
             let _ = io::stdout().write_all(text.as_bytes());
         }
@@ -183,17 +184,4 @@ fn write(package: &Package, sources: &[Source]) -> Result<(), Error> {
 
 fn uses(text: &str, name: &str) -> bool {
     text.contains(&format!("use {name}::"))
-}
-
-/// The text as rustfmt writes it; unchanged without rustfmt.
-fn formatted(text: &str) -> String {
-    let Ok(folder) = tempfile::tempdir() else {
-        return text.to_owned();
-    };
-    let file = folder.path().join("source.rs");
-    if fs::write(&file, text).is_err() {
-        return text.to_owned();
-    }
-    template::format(std::slice::from_ref(&file));
-    fs::read_to_string(&file).unwrap_or_else(|_| text.to_owned())
 }
