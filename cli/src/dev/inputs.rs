@@ -37,6 +37,7 @@ impl Inputs {
             read: read
                 .into_iter()
                 .filter(|path| !path.starts_with(&package.target))
+                .chain(settings(&package.folder))
                 .collect(),
             whole: package.whole.clone(),
         })
@@ -46,14 +47,14 @@ impl Inputs {
     pub(super) fn has(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| OF_CARGO.contains(&name))
-            || path.iter().any(|part| part == ".cargo")
             || path.ancestors().any(|above| self.read.contains(above))
             || self.whole.iter().any(|folder| path.starts_with(folder))
     }
 }
 
-/// The settings of Cargo and rustup for a package in this folder, whether they exist or not.
+/// The settings of Cargo and rustup for a package in this folder, whether they exist or not. Cargo looks for its own from the folder in which it runs.
 pub(super) fn settings(folder: &Path) -> Vec<PathBuf> {
+    let here = env::current_dir().unwrap_or_default();
     let names = [
         ".cargo/config.toml",
         ".cargo/config",
@@ -61,7 +62,7 @@ pub(super) fn settings(folder: &Path) -> Vec<PathBuf> {
         "rust-toolchain",
         "Cargo.toml",
     ];
-    let above = folder.ancestors();
+    let above = folder.ancestors().chain(here.ancestors());
     let mut files: Vec<PathBuf> = above
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .collect();
@@ -105,7 +106,11 @@ mod tests {
             ["/a/src/main.rs", "/my folder/x.yaml"]
         );
         let inputs = Inputs {
-            read: ["/a/src/main.rs", "/a/texts"].map(PathBuf::from).into(),
+            read: ["/a/src/main.rs", "/a/texts"]
+                .map(PathBuf::from)
+                .into_iter()
+                .chain(settings(Path::new("/a/operator")))
+                .collect(),
             whole: vec!["/other".into()],
         };
         for (path, expected) in [
