@@ -156,3 +156,28 @@ fn the_image_of_an_operator_with_a_framework_in_a_folder_copies_the_framework() 
         assert_eq!(Path::new(to), repository.join(from));
     }
 }
+
+/// As before the first release, or without a registry.
+#[test]
+fn who_has_no_published_framework_is_told_to_name_a_folder() {
+    let temporary = tempfile::tempdir().unwrap();
+    let run = |folder: &Path, line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+        command.arg("pilothouse").args(line.split_whitespace());
+        command
+            .current_dir(folder)
+            .env("CARGO_HOME", temporary.path().join("home"))
+            .env("CARGO_TARGET_DIR", temporary.path().join("target"))
+            .env("CARGO_NET_OFFLINE", "true");
+        command.output().unwrap()
+    };
+    let written = run(temporary.path(), "new greeting");
+    let said = String::from_utf8(written.stdout).unwrap();
+    let advice = "If cargo finds no such version there, name the folder of the framework instead: --framework FOLDER\n";
+    assert!(said.contains(advice), "{said}");
+    let built = run(&temporary.path().join("greeting"), "check");
+    assert!(!built.status.success());
+    let said = String::from_utf8(built.stderr).unwrap();
+    let advice = "`cargo pilothouse new NAME --framework FOLDER/framework`\n";
+    assert!(said.contains(advice), "{said}");
+}
