@@ -54,9 +54,9 @@ impl Manifest {
     /// not have has the line of the innermost value around it.
     pub(crate) fn line_of(&self, text: &str, field: &str) -> usize {
         let is_counted = |one: &Document<'_>| !matches!(one.parse(false), Ok(Value::Null));
-        let documents = Document::split(text).into_iter().filter(is_counted);
+        let mut documents = Document::split(text).into_iter().filter(is_counted);
         let document = self.document.checked_sub(1);
-        let document = document.and_then(|before| documents.skip(before).next());
+        let document = document.and_then(|before| documents.nth(before));
         let path = [self.path.clone(), parse_path(field)].concat();
         document.map_or(self.line, |document| document.line_of(&path))
     }
