@@ -1,6 +1,6 @@
 //! A run of `cargo build`, and the program that it made.
 
-use std::{path::PathBuf, process::Stdio};
+use std::{fs, path::PathBuf, process::Stdio};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -35,7 +35,19 @@ pub(crate) async fn build(
         }
     }
     let status = cargo.wait().await?;
+    if !status.success() && package.takes_published && !has_framework(package) {
+        eprintln!(
+            "The framework is not in Cargo.lock. If cargo found no package `pilothouse`, this version is not published: take a folder with it, in Cargo.toml as \
+             `pilothouse = {{ path = \"FOLDER/framework\" }}`, or for a new operator with `cargo pilothouse new NAME --framework FOLDER/framework`"
+        );
+    }
     Ok(built.filter(|_| status.success()))
+}
+
+/// Whether Cargo has found the framework for the package.
+fn has_framework(package: &package::Package) -> bool {
+    let lock = fs::read_to_string(package.workspace.join("Cargo.lock"));
+    lock.is_ok_and(|lock| lock.lines().any(|line| line == "name = \"pilothouse\""))
 }
 
 /// The program, if the line of Cargo is about it.

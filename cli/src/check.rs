@@ -14,6 +14,9 @@ const COMMITTED: &str = "crd.yaml";
 pub(crate) fn run(options: &CheckOptions) -> Result<(), Error> {
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
     let program = package.program()?;
+    if let Some(missing) = options.files.iter().find(|file| !file.exists()) {
+        return Err(Error::NoFile(missing.clone()));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -17,12 +17,21 @@ pub(crate) enum Error {
     #[error("{} exists already, and stays as it is: choose another kind, or move the file", .0.display())]
     FileExists(PathBuf),
     #[error(
-        "there is no kind `{kind}` with `#[resource(..)]` in the files of {}: add it with `cargo pilothouse add kind {kind}`, or write its name as there",
-        sources.display()
+        "there is no kind `{kind}` with `#[resource(..)]` in the files of {}: add it with `cargo pilothouse add kind {}`, or write its name as there",
+        sources.display(),
+        kind.rsplit("::").next().unwrap_or_default()
     )]
     NoKind { kind: String, sources: PathBuf },
+    #[error(
+        "there are several kinds `{kind}`: name one with its modules, such as `{}`; there are {}",
+        paths.first().map_or("", String::as_str),
+        paths.join(", ")
+    )]
+    SeveralKinds { kind: String, paths: Vec<String> },
     #[error("{} is not the folder of the framework: it has no Cargo.toml of the package `pilothouse`", .0.display())]
     NoFramework(PathBuf),
+    #[error("there is no file {}", .0.display())]
+    NoFile(PathBuf),
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("{} cannot be changed: {reason}", path.display())]
@@ -49,8 +58,8 @@ pub(crate) enum Error {
     Server(String),
     #[error("{}: {source}", path.display())]
     Unreadable { path: PathBuf, source: Unreadable },
-    #[error(transparent)]
-    Definition(#[from] Problem),
+    #[error("{from}: {source}")]
+    Definition { from: String, source: Problem },
     #[error("{}: {reason}", path.display())]
     Version { path: PathBuf, reason: String },
     #[error("{0}")]

@@ -278,6 +278,19 @@ pub(crate) fn version(text: &str) -> Result<String, NameError> {
     }
 }
 
+/// What orders versions by their age: the number, the stage, and the number of the stage. A text that is no version is the oldest.
+pub(crate) fn age(version: &str) -> (u32, u8, u32) {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    let text = version.strip_prefix('v').filter(|_| is_version(version));
+    let text = text.unwrap_or_default();
+    for (stage, name) in [(0, "alpha"), (1, "beta")] {
+        if let Some((major, minor)) = text.split_once(name) {
+            return (number(major), stage, number(minor));
+        }
+    }
+    (number(text), 2, 0)
+}
+
 /// Whether this is a version of a kind, such as `v1` or `v2beta3`.
 fn is_version(text: &str) -> bool {
     let is_number = |text: &str| {
@@ -338,6 +351,15 @@ mod tests {
         let of_kubernetes = NameError::Group("apps.k8s.io".into());
         assert_eq!(ApiVersion::new("apps.k8s.io/v1"), Err(of_kubernetes));
         assert!(ApiVersion::new("my-k8s.io/v2beta3").is_ok());
+    }
+
+    #[test]
+    fn versions_have_an_age() {
+        let ordered = [
+            "Shelf", "v1alpha1", "v1alpha2", "v1beta1", "v1", "v2alpha1", "v2", "v10",
+        ];
+        assert!(ordered.is_sorted_by_key(|version| age(version)));
+        assert!(age("v1beta1") < age("v1"));
     }
 
     #[test]

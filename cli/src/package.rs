@@ -24,12 +24,19 @@ pub(crate) struct Package {
     pub(crate) target: PathBuf,
     /// The folders of the workspace's packages, and of the packages that these depend on by a path, and the manifest of the workspace.
     pub(crate) sources: Vec<PathBuf>,
+    /// The folders among them of which Cargo may read each file: of packages with a build script, and of packages outside of the workspace, which may
+    /// have one.
+    pub(crate) whole: Vec<PathBuf>,
+    /// The folder of the workspace.
+    pub(crate) workspace: PathBuf,
     /// The names of its dependencies.
     pub(crate) dependencies: Vec<String>,
     /// The names of those that its library and its program can use.
     normal_dependencies: Vec<String>,
     /// The features of the framework that it asks for in any case.
     framework_features: Vec<String>,
+    /// Whether it takes the framework from a registry.
+    pub(crate) takes_published: bool,
 }
 
 impl Package {
@@ -48,6 +55,18 @@ impl Package {
 }
 
 impl Package {
+    /// The flag of Cargo that names the package, unless the user is in its folder.
+    pub(crate) fn selected(&self) -> String {
+        let is_here = env::current_dir().is_ok_and(|here| {
+            let folder = self.folder.canonicalize();
+            folder.is_ok_and(|folder| here.starts_with(folder))
+        });
+        match is_here {
+            true => String::new(),
+            false => format!(" -p {}", self.name),
+        }
+    }
+
     /// Whether the library can use this package.
     pub(crate) fn has_dependency(&self, name: &str) -> bool {
         self.normal_dependencies.iter().any(|one| one == name)
@@ -71,15 +90,22 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> {
     let metadata = metadata(folder)?;
     let all = metadata["packages"].as_array().into_iter().flatten();
-    let (mut packages, mut sources) = (Vec::new(), Vec::new());
+    let (mut packages, mut sources, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for package in all {
         let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
         let place = manifest.parent().map(Path::to_owned).unwrap_or_default();
         let paths = dependencies(package).filter_map(|one| one["path"].as_str());
         sources.extend(paths.map(PathBuf::from));
-        sources.push(place.clone());
+        if targets(package, "custom-build").next().is_some() {
+            whole.push(place.clone());
+        }
         packages.push((package, place));
     }
+    sources.sort();
+    sources.dedup();
+    let is_member = |folder: &PathBuf| packages.iter().any(|(_, place)| place == folder);
+    whole.extend(sources.iter().filter(|folder| !is_member(folder)).cloned());
+    sources.extend(packages.iter().map(|(_, place)| place.clone()));
     // A workspace without a package at its top has dependencies and profiles there.
     let top = Path::new(metadata["workspace_root"].as_str().unwrap_or_default());
     sources.push(top.join("Cargo.toml"));
@@ -129,6 +155,8 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .unwrap_or_default()
             .into(),
         sources,
+        whole,
+        workspace: top.to_owned(),
         dependencies: dependencies(package)
             .filter_map(|one| one["name"].as_str())
             .map(str::to_owned)
@@ -138,8 +166,14 @@ pub(crate) fn find(folder: &Path, name: Option<&str>) -> Result<Package, Error> 
             .filter_map(|one| one["name"].as_str())
             .map(str::to_owned)
             .collect(),
+        takes_published: dependencies(package)
+            .filter(|one| is_framework(one))
+            .any(|one| {
+                let source = one["source"].as_str().unwrap_or_default();
+                source.starts_with("registry+")
+            }),
         framework_features: dependencies(package)
-            .filter(|one| one["name"] == "pilothouse" && one["kind"].is_null())
+            .filter(|one| is_framework(one))
             .flat_map(|one| one["features"].as_array().into_iter().flatten())
             .filter_map(|one| one.as_str())
             .map(str::to_owned)
@@ -157,8 +191,51 @@ fn targets<'a>(package: &'a Value, sort: &str) -> impl Iterator<Item = (&'a str,
     of_sort.filter_map(|target| Some((target["name"].as_str()?, target["src_path"].as_str()?)))
 }
 
+/// Whether a dependency is that of a program on the framework.
+fn is_framework(dependency: &Value) -> bool {
+    dependency["name"] == "pilothouse" && dependency["kind"].is_null()
+}
+
 fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     package["dependencies"].as_array().into_iter().flatten()
+}
+
+/// The folder of the workspace of a package, and the folders of the package and of those that it depends on by a path, all in the workspace.
+///
+/// # Errors
+/// Cargo cannot read the package.
+pub(crate) fn with_dependencies(
+    folder: &Path,
+    name: &str,
+) -> Result<(PathBuf, Vec<PathBuf>), Error> {
+    let metadata = metadata(folder)?;
+    let top = metadata["workspace_root"].as_str().unwrap_or_default();
+    let all: Vec<&Value> = metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut found = vec![name];
+    let mut next = 0;
+    while let Some(name) = found.get(next).copied() {
+        next += 1;
+        let package = all.iter().find(|package| package["name"] == name);
+        let needed = package
+            .into_iter()
+            .flat_map(|package| dependencies(package));
+        for one in needed.filter(|one| one["kind"] != "dev" && one["path"].is_string()) {
+            let name = one["name"].as_str().unwrap_or_default();
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    let place = |name: &&str| {
+        let package = all.iter().find(|package| package["name"] == **name)?;
+        let manifest = Path::new(package["manifest_path"].as_str()?);
+        manifest.parent().map(Path::to_owned)
+    };
+    Ok((top.into(), found.iter().filter_map(place).collect()))
 }
 
 /// The names of all packages of the workspace of this manifest.

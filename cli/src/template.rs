@@ -1,11 +1,15 @@
 //! The texts of `templates/`, with the names filled in.
 
 use std::{
-    path::PathBuf,
+    io::Write,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::names::{ApiVersion, Kind};
+use crate::{
+    names::{ApiVersion, Kind},
+    terminal::quoted,
+};
 
 /// What the texts are about.
 pub(crate) struct Names<'a> {
@@ -14,10 +18,64 @@ pub(crate) struct Names<'a> {
     pub(crate) library: &'a str,
     pub(crate) kind: &'a Kind,
     pub(crate) api_version: &'a ApiVersion,
-    /// The value of the dependency on the framework in `Cargo.toml`, without its braces.
-    pub(crate) framework: &'a str,
+    pub(crate) framework: &'a Framework,
     /// The folder of the operator in the project, with a slash at its end; empty if it is the project's.
     pub(crate) folder: &'a str,
+}
+
+/// Where the framework comes from.
+#[derive(Debug, Default)]
+pub(crate) struct Framework {
+    /// The value of the dependency in `Cargo.toml`, without its braces.
+    pub(crate) dependency: String,
+    /// What an image needs if it is a folder.
+    pub(crate) folder: Option<FrameworkFolder>,
+}
+
+/// The framework in a folder outside of the project.
+#[derive(Debug)]
+pub(crate) struct FrameworkFolder {
+    /// The folder that a build of an image gets as a context: that of the framework, or of its workspace.
+    pub(crate) context: PathBuf,
+    /// The files and folders in it that Cargo needs.
+    pub(crate) parts: Vec<PathBuf>,
+}
+
+/// The name of the build context with the framework.
+const CONTEXT: &str = "pilothouse";
+
+impl Framework {
+    /// The option of `docker build`.
+    pub(crate) fn context(&self) -> String {
+        self.folder.as_ref().map_or_else(String::new, |folder| {
+            format!(" --build-context {CONTEXT}={}", quoted(&folder.context))
+        })
+    }
+
+    /// The comment of the Dockerfile.
+    fn image_note(&self) -> String {
+        match &self.folder {
+            Some(_) => format!(
+                "# The framework is a folder of this machine, which the build needs as a context of its own:\n#\n#   docker build{} -t NAME .\n",
+                self.context()
+            ),
+            None => String::new(),
+        }
+    }
+
+    /// The lines of the Dockerfile that copy the framework to the path that `Cargo.toml` names.
+    fn copies(&self) -> String {
+        let mut lines = String::new();
+        if let Some(FrameworkFolder { context, parts }) = &self.folder {
+            for part in parts {
+                let to = context.join(part);
+                let (from, to) = (part.display().to_string(), to.display().to_string());
+                let pair = serde_json::json!([from, to]);
+                lines += &format!("COPY --from={CONTEXT} {pair}\n");
+            }
+        }
+        lines
+    }
 }
 
 impl Names<'_> {
@@ -32,7 +90,10 @@ impl Names<'_> {
             ("singular", &singular),
             ("group", &self.api_version.group),
             ("version", &self.api_version.version),
-            ("framework", self.framework),
+            ("framework", &self.framework.dependency),
+            ("context", &self.framework.context()),
+            ("image_note", &self.framework.image_note()),
+            ("copies", &self.framework.copies()),
             ("folder", self.folder),
         ];
         let mut text = template.to_owned();
@@ -59,11 +120,26 @@ pub(crate) fn format(sources: &[PathBuf]) {
     let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
+/// A source as rustfmt writes it, with the settings of this folder. Unlike [`format`] it touches no other file: rustfmt follows the modules of a file.
+/// `None` without rustfmt, or if the source is no Rust.
+pub(crate) fn formatted(text: &str, folder: &Path) -> Option<String> {
+    let mut command = Command::new("rustfmt");
+    command.args(["--edition", "2024"]).current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = command.stderr(Stdio::null()).spawn().ok()?;
+    // It reads everything before it writes. Its input ends when this is dropped.
+    let written = process.stdin.take()?.write_all(text.as_bytes());
+    let output = process.wait_with_output().ok()?;
+    written.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
 /// A file of a template: its path, and its text before the names are filled in. The path may contain names, too.
-pub(crate) type Template = (&'static str, &'static str);
+pub(crate) type Template<'a> = (&'a str, &'a str);
 
 /// The files that a project has once.
-pub(crate) const PROJECT: &[Template] = &[
+pub(crate) const PROJECT: &[Template<'static>] = &[
     (".gitignore", include_str!("../templates/project/gitignore")),
     (
         ".editorconfig",
@@ -97,13 +173,13 @@ pub(crate) const PROJECT: &[Template] = &[
 pub(crate) const PROFILES: &str = include_str!("../templates/project/profiles.toml");
 
 /// The manifest of a workspace.
-pub(crate) const WORKSPACE: &[Template] = &[(
+pub(crate) const WORKSPACE: &[Template<'static>] = &[(
     "Cargo.toml",
     include_str!("../templates/project/workspace.toml"),
 )];
 
 /// The files of an operator, beside those of its kinds.
-pub(crate) const OPERATOR: &[Template] = &[
+pub(crate) const OPERATOR: &[Template<'static>] = &[
     (
         "Cargo.toml",
         include_str!("../templates/operator/operator.toml"),
@@ -113,7 +189,7 @@ pub(crate) const OPERATOR: &[Template] = &[
 ];
 
 /// The files of a kind.
-pub(crate) const KIND: &[Template] = &[
+pub(crate) const KIND: &[Template<'static>] = &[
     (
         "src/{{module}}.rs",
         include_str!("../templates/kind/kind.rs"),
@@ -129,7 +205,7 @@ pub(crate) const KIND: &[Template] = &[
 ];
 
 /// The files of the webhooks of a kind.
-pub(crate) const WEBHOOK: &[Template] = &[
+pub(crate) const WEBHOOK: &[Template<'static>] = &[
     (
         "src/{{module}}_webhook.rs",
         include_str!("../templates/webhook/webhook.rs"),
@@ -151,7 +227,7 @@ mod tests {
             library: "web_site",
             kind: &Kind::new("WebSite").unwrap(),
             api_version: &ApiVersion::new("example.com/v1").unwrap(),
-            framework: "version = \"0.1\"",
+            framework: &Framework::default(),
             folder: "operators/web-site/",
         };
         for (path, text) in [PROJECT, WORKSPACE, OPERATOR, KIND, WEBHOOK].concat() {

@@ -118,6 +118,20 @@ fn an_operator_that_is_built_elsewhere_stays_and_the_lines_are_printed() {
     assert_eq!(text.replace(added, ""), own);
 }
 
+/// rustfmt follows the modules of a file, and the user may just be writing in one of them.
+#[test]
+fn a_formatted_library_is_formatted_again_and_its_modules_stay_as_they_are() {
+    let (_temporary, folder) = created();
+    let module = folder.join("src/greeting.rs");
+    let own = fs::read_to_string(&module).unwrap() + "fn   mine( ) { }\n";
+    fs::write(&module, &own).unwrap();
+    stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
+    let lib = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
+    let chain = "    Operator::new(\"greeting\")\n        .controller(GreetingReconciler)\n        .mutates(GreetingDefaults)\n";
+    assert!(lib.contains(chain), "{lib}");
+    assert_eq!(fs::read_to_string(&module).unwrap(), own);
+}
+
 #[test]
 fn the_webhooks_of_a_kind_are_added_once() {
     let (_temporary, folder) = created();
@@ -164,4 +178,64 @@ fn webhooks_without_an_example_have_no_test_and_those_of_an_unknown_kind_are_ref
     let said = stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
     let expected = "wrote src/greeting_webhook.rs\nchanged src/lib.rs\nNo test was written, because there is no example/greeting.yaml.\n";
     assert_eq!(said, expected);
+}
+
+/// Kinds as `import` writes them: in a file of its own, and in modules for several versions.
+#[test]
+fn the_webhooks_of_an_imported_kind_name_its_path() {
+    let (_temporary, folder) = created();
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let kind = |name: &str| {
+        format!(
+            "#[derive(pilothouse::Resource, Clone, Debug)]\n#[resource(group = \"other.k8s.io\", version = \"v1\", kind = \"{name}\", namespaced, foreign)]\n\
+             pub struct {name} {{\n    pub metadata: pilothouse::resource::ObjectMeta,\n}}\n"
+        )
+    };
+    fs::write(folder.join("src/gate.rs"), kind("Gate")).unwrap();
+    let route = kind("Route");
+    let routes = format!("pub mod v1 {{\n{route}}}\npub mod v2 {{\n{route}}}\n");
+    fs::write(folder.join("src/route.rs"), routes).unwrap();
+    for example in ["gate", "route"] {
+        fs::write(folder.join(format!("example/{example}.yaml")), "").unwrap();
+    }
+    let lib =
+        read("src/lib.rs").replace("mod greeting;", "mod gate;\nmod greeting;\npub mod route;");
+    fs::write(folder.join("src/lib.rs"), lib).unwrap();
+
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook Gate"));
+    let export = "Write in src/lib.rs: pub use gate::Gate;\nand in the test: use greeting::Gate;\n";
+    assert!(said.contains(export), "{said}");
+    assert!(read("src/gate_webhook.rs").contains("type Resource = crate::gate::Gate;"));
+    // The annotation is in the group of the operator.
+    assert!(read("src/gate_webhook.rs").contains("\"demo.example.com/creator\""));
+
+    let several = cargo_pilothouse(&folder, "add webhook Route");
+    let error = String::from_utf8_lossy(&several.stderr).into_owned();
+    let expected = "there are several kinds `Route`: name one with its modules, such as `route::v1::Route`; there are route::v1::Route, route::v2::Route\n";
+    assert!(error.ends_with(expected), "{error}");
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook route::v2::Route"));
+    assert!(!said.contains("pub use"), "{said}");
+    assert!(read("src/route_webhook.rs").contains("object: &mut crate::route::v2::Route,"));
+    let import = "use greeting::{RouteDefaults, RouteRules, route::v2::Route};";
+    assert!(read("tests/route_webhook.rs").contains(import));
+}
+
+#[test]
+fn from_the_folder_of_a_workspace_the_paths_lead_from_there() {
+    let temporary = tempfile::tempdir().unwrap();
+    stdout(&cargo_pilothouse(
+        temporary.path(),
+        "new greeting --workspace",
+    ));
+    let folder = temporary.path().join("greeting");
+    stdout(&cargo_pilothouse(
+        &folder,
+        "new other --path operators/other",
+    ));
+    let said = stdout(&cargo_pilothouse(&folder, "add kind Task -p greeting"));
+    let expected = "wrote operators/greeting/src/task.rs\nwrote operators/greeting/tests/task.rs\nwrote operators/greeting/example/task.yaml\nchanged operators/greeting/src/lib.rs\n";
+    assert_eq!(said, expected);
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook Task -p greeting"));
+    let feature = "cargo add pilothouse --features self-signed -p greeting\n";
+    assert!(said.ends_with(feature), "{said}");
 }

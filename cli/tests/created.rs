@@ -127,3 +127,57 @@ fn an_empty_folder_stays_the_same_folder() {
     let others = fs::read_dir(temporary.path()).unwrap().count();
     assert_eq!(others, 1, "a draft was left behind");
 }
+
+/// A framework in a folder outside of the project: the Dockerfile copies what Cargo needs to the path that `Cargo.toml` names.
+#[test]
+fn the_image_of_an_operator_with_a_framework_in_a_folder_copies_the_framework() {
+    let temporary = tempfile::tempdir().unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let repository = repository.canonicalize().unwrap();
+    let framework = repository.join("framework");
+    let line = format!("greeting --framework {}", framework.display());
+    let written = new(temporary.path(), &line);
+    let docker = &written[Path::new("Dockerfile")];
+    let build = format!(
+        "docker build --build-context pilothouse={} ",
+        repository.display()
+    );
+    assert!(docker.contains(&build), "{docker}");
+    assert!(written[Path::new("README.md")].contains(&build));
+    // The paths from the context, and those in the image.
+    let copied: Vec<[String; 2]> = docker
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY --from=pilothouse "))
+        .map(|pair| serde_json::from_str(pair).unwrap())
+        .collect();
+    let parts: Vec<&str> = copied.iter().map(|[from, _]| from.as_str()).collect();
+    assert_eq!(parts, ["Cargo.toml", "framework", "macros", "sandbox"]);
+    for [from, to] in &copied {
+        assert_eq!(Path::new(to), repository.join(from));
+    }
+}
+
+/// As before the first release, or without a registry.
+#[test]
+fn who_has_no_published_framework_is_told_to_name_a_folder() {
+    let temporary = tempfile::tempdir().unwrap();
+    let run = |folder: &Path, line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+        command.arg("pilothouse").args(line.split_whitespace());
+        command
+            .current_dir(folder)
+            .env("CARGO_HOME", temporary.path().join("home"))
+            .env("CARGO_TARGET_DIR", temporary.path().join("target"))
+            .env("CARGO_NET_OFFLINE", "true");
+        command.output().unwrap()
+    };
+    let written = run(temporary.path(), "new greeting");
+    let said = String::from_utf8(written.stdout).unwrap();
+    let advice = "If cargo finds no such version there, name the folder of the framework instead: --framework FOLDER\n";
+    assert!(said.contains(advice), "{said}");
+    let built = run(&temporary.path().join("greeting"), "check");
+    assert!(!built.status.success());
+    let said = String::from_utf8(built.stderr).unwrap();
+    let advice = "`cargo pilothouse new NAME --framework FOLDER/framework`\n";
+    assert!(said.contains(advice), "{said}");
+}

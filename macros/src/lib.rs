@@ -72,7 +72,7 @@ mod stub;
 /// | `group = ".."`, `version = ".."` | API group and version | required |
 /// | `namespaced` or `cluster` | scope of the kind | one of them is required |
 /// | `kind = ".."` | the kind | the struct's name |
-/// | `plural = ".."`, `singular = ".."` | names in URLs and for kubectl | English plural of the singular; the lower-case kind |
+/// | `plural = ".."`, `singular = ".."` | names in URLs and for kubectl | English plural of the singular, such as `policies`, `shelves` or `indices`; the lower-case kind |
 /// | `short_names("..")`, `categories("..")` | more names for kubectl | none |
 /// | `label("key", "value")`, `annotation("key", "value")` | a label or an annotation of the CRD; write one attribute for each | none |
 /// | `deprecated = ".."` | marks the version as deprecated; the API server sends the text to each client | not deprecated |

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use proc_macro2::Span;
-use syn::{Attribute, Expr, File, Item, LitStr, Stmt, spanned::Spanned};
+use syn::{Attribute, Expr, File, Item, LitStr, Stmt, UseTree, Visibility, spanned::Spanned};
 
 use crate::names::{ApiVersion, Kind};
 
@@ -177,19 +177,37 @@ fn inserted(text: &str, insertions: Vec<(usize, String)>) -> String {
     text
 }
 
-/// Group and version of the first kind of a source that is not foreign, or of this one.
-pub(super) fn declared(text: &str, kind: Option<&Kind>) -> Option<ApiVersion> {
+/// Whether a source has a struct of this name at its top, or imports or exports one.
+pub(super) fn names(text: &str, name: &str) -> bool {
+    fn has(tree: &UseTree, name: &str) -> bool {
+        match tree {
+            UseTree::Path(path) => has(&path.tree, name),
+            UseTree::Name(one) => one.ident == name,
+            UseTree::Rename(one) => one.rename == name,
+            UseTree::Group(group) => group.items.iter().any(|tree| has(tree, name)),
+            UseTree::Glob(_) => false,
+        }
+    }
+    let (_, text) = behind_mark(text);
+    syn::parse_file(text).is_ok_and(|file| {
+        file.items.iter().any(|item| match item {
+            Item::Struct(one) => one.ident == name,
+            Item::Use(one) => !matches!(one.vis, Visibility::Inherited) && has(&one.tree, name),
+            _ => false,
+        })
+    })
+}
+
+/// Group and version of the first kind of a source that is not foreign.
+pub(super) fn declared(text: &str) -> Option<ApiVersion> {
     let file = syn::parse_file(text).ok()?;
     file.items.iter().find_map(|item| match item {
-        Item::Struct(one) if kind.is_none_or(|kind| one.ident == kind.as_str()) => {
-            let mut attributes = one.attrs.iter();
-            attributes.find_map(|attribute| api_version(attribute, kind.is_none()))
-        }
+        Item::Struct(one) => one.attrs.iter().find_map(api_version),
         _ => None,
     })
 }
 
-fn api_version(attribute: &Attribute, is_own: bool) -> Option<ApiVersion> {
+fn api_version(attribute: &Attribute) -> Option<ApiVersion> {
     if !attribute.path().is_ident("resource") {
         return None;
     }
@@ -205,7 +223,7 @@ fn api_version(attribute: &Attribute, is_own: bool) -> Option<ApiVersion> {
         }
         Ok(())
     });
-    if is_foreign && is_own {
+    if is_foreign {
         return None;
     }
     ApiVersion::new(&format!("{}/{}", group?, version?)).ok()
@@ -417,14 +435,10 @@ mod tests {
     fn the_group_is_that_of_the_first_kind() {
         let text = "#[derive(Resource)]\n#[resource(group = \"a.dev\", version = \"v1beta1\", namespaced, names(plural = \"x\"))]\nstruct A;";
         let expected = ApiVersion::new("a.dev/v1beta1").unwrap();
-        assert_eq!(declared(text, None), Some(expected.clone()));
-        let kind = |name: &str| Kind::new(name).unwrap();
-        assert_eq!(declared(text, Some(&kind("A"))), Some(expected));
-        assert_eq!(declared(text, Some(&kind("B"))), None);
-        assert_eq!(declared("struct B;", None), None);
+        assert_eq!(declared(text), Some(expected));
+        assert_eq!(declared("struct B;"), None);
         // The group of a foreign kind is not the user's.
         let foreign = text.replace("namespaced,", "namespaced, foreign,");
-        assert_eq!(declared(&foreign, None), None);
-        assert!(declared(&foreign, Some(&kind("A"))).is_some());
+        assert_eq!(declared(&foreign), None);
     }
 }

@@ -4,6 +4,7 @@
 //! They insert lines at places that the syntax tree tells. A file that was formatted is formatted again. If `src/lib.rs` has no place for
 //! something, they print what to write.
 
+mod declared;
 mod edit;
 mod version;
 
@@ -11,7 +12,6 @@ use std::{
     env, fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     names::{ApiVersion, Kind},
     package::{self, Package},
-    template::{self, Names, Template},
+    template::{self, Framework, Names, Template},
 };
 use edit::{Addition, Edited, Place};
 pub(crate) use version::run as run_version;
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
     let api_version = match &options.api_version {
         Some(version) => ApiVersion::new(version)?,
-        None => match declared(&package.folder.join("src"), None) {
+        None => match own_version(&package.folder.join("src")) {
             Some(version) => version,
             None => ApiVersion::new("example.com/v1")?,
         },
@@ -47,32 +47,79 @@ pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
 
 /// `add webhook`.
 pub(crate) fn run_webhook(options: &AddWebhookOptions) -> Result<(), Error> {
-    let kind = Kind::new(&options.kind)?;
+    let (modules, name) = declared::split(&options.kind);
+    let kind = Kind::new(name)?;
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
     let sources = package.folder.join("src");
-    let Some(api_version) = declared(&sources, Some(&kind)) else {
-        let kind = kind.as_str().to_owned();
-        return Err(Error::NoKind { kind, sources });
+    let (library, root) = library(&package)?;
+    let declared = declared::find(&sources, root, &modules, &kind)?;
+    // The annotation of an example is the operator's own.
+    let own = if declared.is_foreign {
+        own_version(&sources)
+    } else {
+        None
+    };
+    let group = own.map_or_else(|| declared.group.clone(), |own| own.group);
+    let api_version = ApiVersion {
+        group,
+        version: String::new(),
     };
     // The test reads the example.
     let example = format!("example/{}.yaml", kind.singular());
     let has_example = package.folder.join(&example).exists();
+    let text = fs::read_to_string(root).map_err(Error::file(root))?;
+    let is_named = edit::names(&text, kind.as_str());
+    let path = [declared.modules(root), vec![kind.as_str().to_owned()]].concat();
+    let path = path.join("::");
     let templates = template::WEBHOOK.iter().copied();
-    let templates: Vec<_> = templates
-        .filter(|(path, _)| has_example || !path.starts_with("tests/"))
+    let templates = templates.filter(|(path, _)| has_example || !path.starts_with("tests/"));
+    let written: Vec<(&str, String)> = templates
+        .map(|(file, text)| match is_named {
+            true => (file, text.to_owned()),
+            false => (file, with_path(text, &path)),
+        })
+        .collect();
+    let templates: Vec<_> = written
+        .iter()
+        .map(|(file, text)| (*file, text.as_str()))
         .collect();
     let addition = Addition::webhooks(&kind);
     write(&package, &kind, &api_version, &templates, &addition)?;
+    if has_example && !is_named && !declared.is_reachable(root, &text) {
+        println!(
+            "The test needs the kind, which the library does not export. Write in {}: pub use {path};\nand in the test: use {library}::{};",
+            shown(root),
+            kind.as_str()
+        );
+    }
     match has_example {
         true => tell_missing(&package, &[("tokio", " --features macros,rt,test-util")]),
         false => println!("No test was written, because there is no {example}."),
     }
     if !package.has_framework_feature("self-signed") {
         println!(
-            "The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed"
+            "The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed{}",
+            package.selected()
         );
     }
     Ok(())
+}
+
+/// A text about a kind that the library does not name at its top: with its path.
+fn with_path(text: &str, path: &str) -> String {
+    text.replace("crate::{{kind}}", &format!("crate::{path}"))
+        .replace(
+            "use {{library}}::{{{kind}}, {{kind}}Defaults, {{kind}}Rules};",
+            &format!("use {{{{library}}}}::{{{{{{kind}}}}Defaults, {{{{kind}}}}Rules, {path}}};"),
+        )
+}
+
+/// The name of the library in Rust, and its first file.
+fn library(package: &Package) -> Result<(&str, &Path), Error> {
+    match &package.library {
+        Some((name, file)) => Ok((name, file)),
+        None => Err(Error::NoLibrary(package.folder.join("src/lib.rs"))),
+    }
 }
 
 /// Writes the files of the templates, and changes the operator's library.
@@ -80,40 +127,36 @@ fn write(
     package: &Package,
     kind: &Kind,
     api_version: &ApiVersion,
-    templates: &[Template],
+    templates: &[Template<'_>],
     addition: &Addition,
 ) -> Result<(), Error> {
-    let library = package.library.as_ref();
-    let (library, lib) =
-        library.ok_or_else(|| Error::NoLibrary(package.folder.join("src/lib.rs")))?;
+    let (library, lib) = library(package)?;
     let names = Names {
         operator: &package.name,
         library,
         kind,
         api_version,
-        framework: "",
+        framework: &Framework::default(),
         folder: "",
     };
     let files: Vec<_> = templates
         .iter()
         .map(|(path, text)| (package.folder.join(names.fill(path)), names.fill(text)))
         .collect();
-    write_files(package, lib, &files, |text| edit::add(text, addition))
+    write_files(lib, &files, |text| edit::add(text, addition))
 }
 
 /// Writes sources into the library of the package, and declares their modules there.
 pub(crate) fn write_modules(
-    package: &Package,
     lib: &Path,
     files: &[(PathBuf, String)],
     modules: &[&str],
 ) -> Result<(), Error> {
-    write_files(package, lib, files, |text| edit::declare(text, modules))
+    write_files(lib, files, |text| edit::declare(text, modules))
 }
 
 /// Writes files and changes the library. An error changes nothing.
 fn write_files(
-    package: &Package,
     lib: &Path,
     files: &[(PathBuf, String)],
     edit: impl Fn(&str) -> syn::Result<Edited>,
@@ -123,12 +166,12 @@ fn write_files(
         path: lib.to_owned(),
         source,
     })?;
-    write_new(package, files)?;
-    save(package, lib, &text, edited)
+    write_new(files)?;
+    save(lib, &text, edited)
 }
 
 /// Writes files, none over another one.
-fn write_new(package: &Package, files: &[(PathBuf, String)]) -> Result<(), Error> {
+fn write_new(files: &[(PathBuf, String)]) -> Result<(), Error> {
     let mut places = files.iter().map(|(path, _)| path.as_path());
     if let Some(path) = places.find_map(in_use) {
         return Err(Error::FileExists(path));
@@ -141,7 +184,7 @@ fn write_new(package: &Package, files: &[(PathBuf, String)]) -> Result<(), Error
         let written =
             fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(Error::file(path))?;
-        println!("wrote {}", shown(path, &package.folder));
+        println!("wrote {}", shown(path));
     }
     let written: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     template::format(&written);
@@ -149,21 +192,20 @@ fn write_new(package: &Package, files: &[(PathBuf, String)]) -> Result<(), Error
 }
 
 /// Writes a changed source, formatted if it was formatted, and prints what could not be added.
-fn save(package: &Package, file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
+fn save(file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
     let Edited {
         text: changed,
         missing,
     } = edited;
     if changed != text {
-        let was_formatted = is_formatted(file);
-        fs::write(file, changed).map_err(Error::file(file))?;
-        if was_formatted {
-            template::format(&[file.to_owned()]);
-        }
-        println!("changed {}", shown(file, &package.folder));
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let was_formatted = template::formatted(text, folder).is_some_and(|same| same == text);
+        let formatted = template::formatted(&changed, folder).filter(|_| was_formatted);
+        fs::write(file, formatted.unwrap_or(changed)).map_err(Error::file(file))?;
+        println!("changed {}", shown(file));
     }
     for Place { what, line } in missing {
-        let file = shown(file, &package.folder);
+        let file = shown(file);
         println!("{what} was not found in {file}. Write there: {line}");
     }
     Ok(())
@@ -173,7 +215,8 @@ fn save(package: &Package, file: &Path, text: &str, edited: Edited) -> Result<()
 fn tell_missing(package: &Package, needed: &[(&str, &str)]) {
     for (needed, features) in needed {
         if !package.dependencies.iter().any(|one| one == needed) {
-            println!("The test needs {needed}: cargo add --dev {needed}{features}");
+            let which = package.selected();
+            println!("The test needs {needed}: cargo add --dev {needed}{features}{which}");
         }
     }
 }
@@ -191,15 +234,17 @@ fn in_use(path: &Path) -> Option<PathBuf> {
     }
 }
 
-fn shown(path: &Path, folder: &Path) -> String {
-    path.strip_prefix(folder)
+/// The path as seen from the folder in which the user is.
+fn shown(path: &Path) -> String {
+    let here = env::current_dir().unwrap_or_default();
+    path.strip_prefix(here)
         .unwrap_or(path)
         .display()
         .to_string()
 }
 
-/// The apiVersion of the kinds that the operator has, or of this kind, if the sources tell it.
-fn declared(sources: &Path, kind: Option<&Kind>) -> Option<ApiVersion> {
+/// The apiVersion of the kinds that the operator has, if the sources tell it.
+fn own_version(sources: &Path) -> Option<ApiVersion> {
     let mut files: Vec<_> = fs::read_dir(sources)
         .ok()?
         .flatten()
@@ -208,15 +253,5 @@ fn declared(sources: &Path, kind: Option<&Kind>) -> Option<ApiVersion> {
     files.sort();
     files
         .iter()
-        .find_map(|file| edit::declared(&fs::read_to_string(file).ok()?, kind))
-}
-
-/// Whether rustfmt would leave the file as it is.
-fn is_formatted(file: &Path) -> bool {
-    let mut command = Command::new("rustfmt");
-    command
-        .args(["--edition", "2024", "--check", "--quiet"])
-        .arg(file);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+        .find_map(|file| edit::declared(&fs::read_to_string(file).ok()?))
 }

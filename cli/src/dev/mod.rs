@@ -1,7 +1,8 @@
 //! The subcommand `dev`: the operator with an API server, rebuilt and restarted when a source changes.
 //!
 //! The API server runs in this process and stays, with its objects and with kubectl's connections. The operator is a process of its own:
-//! its subcommand `dev --api-server-kubeconfig` installs the definitions and works. While a build fails, the operator of the last good build goes on.
+//! its subcommand `dev --api-server-kubeconfig … --handover …` installs the definitions, waits until the operator before it has ended, and works. While a build
+//! fails or the API server refuses the definitions, the operator of the last good build goes on.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -9,7 +10,9 @@
 //! | `server.rs` | the API server and its kubeconfig |
 //! | `operator.rs` | the process of the operator |
 //! | `sources.rs` | whether a source has changed |
+//! | `inputs.rs` | which files are sources |
 
+mod inputs;
 mod operator;
 mod server;
 mod session;

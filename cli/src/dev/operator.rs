@@ -5,10 +5,9 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStdin, Command},
     sync::oneshot,
     time::timeout,
 };
@@ -21,9 +20,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The most lines that are kept until an operator is ready.
 const MOST_LEFT: usize = 1000;
 
-/// A process of the operator.
+/// The line of an operator that waits until it may work. The framework writes it.
+const INSTALLED: &str = "The definitions are installed.";
+
+/// A process of the operator. It works when it is told so, and ends when its standard input ends.
 pub(super) struct Operator {
     process: Child,
+    input: Option<ChildStdin>,
+    installed: Option<oneshot::Receiver<()>>,
     ready: Option<oneshot::Receiver<()>>,
 }
 
@@ -37,15 +41,19 @@ pub(super) enum Banner {
 /// What an operator does by itself.
 #[derive(Debug)]
 pub(super) enum Event {
+    /// Its definitions are installed, and it waits.
+    Installed,
+    /// It works.
     Ready,
     Ended(ExitStatus),
 }
 
 impl Operator {
-    /// Starts the program with the API server of the kubeconfig.
+    /// Starts the program with the API server of the kubeconfig. `folder` is for what the next process needs to know.
     pub(super) fn start(
         program: &Path,
         kubeconfig: &Path,
+        folder: &Path,
         arguments: &[OsString],
         banner: Banner,
     ) -> Result<Self, Error> {
@@ -54,9 +62,11 @@ impl Operator {
             .arg("dev")
             .arg("--api-server-kubeconfig")
             .arg(kubeconfig)
+            .arg("--handover")
+            .arg(folder)
             .args(arguments);
         command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
         // Ctrl-C reaches this program, which then ends the operator.
@@ -65,6 +75,7 @@ impl Operator {
             program: program.into(),
             source,
         })?;
+        let (tell_installed, installed) = oneshot::channel();
         let (tell, ready) = oneshot::channel();
         if let Some(output) = process.stdout.take() {
             tokio::spawn(async move {
@@ -72,11 +83,16 @@ impl Operator {
                 // Its first text ends with this line, which is not true here: the tool ends the server, too.
                 let last = "Ctrl-C stops it";
                 let (mut tell, mut is_shown) = (Some(tell), banner == Banner::Shown);
+                let mut tell_installed = Some(tell_installed);
                 // What is not shown. If the operator ends before it is ready, this says why.
                 let mut left = Vec::new();
                 while let Ok(Some(line)) = lines.next_segment().await {
                     let line = String::from_utf8_lossy(&line);
-                    if line.starts_with(last)
+                    if line == INSTALLED
+                        && let Some(tell) = tell_installed.take()
+                    {
+                        let _ = tell.send(());
+                    } else if line.starts_with(last)
                         && let Some(tell) = tell.take()
                     {
                         is_shown = true;
@@ -84,7 +100,7 @@ impl Operator {
                         let _ = tell.send(());
                     } else if is_shown || is_endpoint(&line) {
                         say(&line);
-                    } else if left.len() < MOST_LEFT {
+                    } else if left.len() < MOST_LEFT && !is_progress(&line) {
                         left.push(line.into_owned());
                     }
                 }
@@ -94,44 +110,70 @@ impl Operator {
             });
         }
         Ok(Self {
+            input: process.stdin.take(),
             process,
+            installed: Some(installed),
             ready: Some(ready),
         })
     }
 
-    /// Returns when the operator's caches are complete, and then when its process has ended by itself.
+    /// Returns when the operator's definitions are installed, when its caches are complete, and then when its process has ended by itself.
     pub(super) async fn event(&mut self) -> Result<Event, Error> {
-        let ready = async {
-            let Some(ready) = &mut self.ready else {
-                return std::future::pending().await;
-            };
-            // An operator that ends before is told by its status.
-            if ready.await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
         tokio::select! {
-            status = self.process.wait() => Ok(Event::Ended(status?)),
-            () = ready => {
+            biased;
+            () = told(&mut self.installed) => {
+                self.installed = None;
+                Ok(Event::Installed)
+            }
+            () = told(&mut self.ready) => {
                 self.ready = None;
                 Ok(Event::Ready)
             }
+            status = self.process.wait() => Ok(Event::Ended(status?)),
+        }
+    }
+
+    /// Lets the operator work.
+    pub(super) async fn work(&mut self) {
+        if let Some(input) = &mut self.input {
+            // If it has ended, that is the next event.
+            let _ = input.write_all(b"\n").await;
         }
     }
 
     /// Asks the operator to end, and ends it after 10 s.
     pub(super) async fn stop(mut self) -> Result<(), Error> {
-        let id = self.process.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(id) = id.and_then(Pid::from_raw) {
-            // It may have ended just now.
-            let _ = kill_process(id, Signal::TERM);
-        }
+        // Not a signal: with it, the operator would speak of a second one.
+        self.input = None;
         match timeout(GRACE, self.process.wait()).await {
             Ok(status) => drop(status?),
             Err(_) => self.process.kill().await?,
         }
         Ok(())
     }
+}
+
+/// Returns when the operator has said it. If it ends before, its status tells.
+async fn told(said: &mut Option<oneshot::Receiver<()>>) {
+    let is_said = match said {
+        Some(said) => said.await.is_ok(),
+        None => false,
+    };
+    if !is_said {
+        *said = None;
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Whether the line only tells what the operator does until it works.
+fn is_progress(line: &str) -> bool {
+    [
+        "kubectl can use it from now on: ",
+        "Installing ",
+        "Starting ",
+    ]
+    .iter()
+    .any(|begin| line.starts_with(begin))
 }
 
 /// Whether the line names an endpoint of the operator: its port is another one after each start.

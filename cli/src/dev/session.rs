@@ -1,13 +1,14 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Instant, SystemTime},
 };
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    inputs::{self, Inputs},
     operator::{Banner, Event, Operator},
     server::Server,
     sources::Sources,
@@ -19,6 +20,9 @@ use crate::{
     package::Package,
     terminal::{quoted, say},
 };
+
+/// The most changed files that are named.
+const MOST_NAMED: usize = 3;
 
 /// Works until Ctrl-C, SIGTERM, or the end of the terminal.
 pub(super) async fn run(
@@ -35,13 +39,18 @@ pub(super) async fn run(
     ));
     let data = options.data.iter().map(|data| data.canonicalize());
     let ignored = data.flatten().chain([package.target.clone()]).collect();
+    let places = package.sources.iter().cloned();
+    let places = places.chain(inputs::settings(&package.folder)).collect();
     let mut session = Session {
-        sources: Sources::new(package.sources.clone(), ignored),
+        sources: Sources::new(places, ignored),
+        folder,
         options,
         package,
         program,
         server: &server,
         operator: None,
+        next: None,
+        next_built: None,
         started: None,
         banner: Banner::Shown,
     };
@@ -50,12 +59,12 @@ pub(super) async fn run(
         signal = stop_requested() => signal,
     };
     say("Stopping …");
-    let operator = session.operator.take();
+    let operators = [session.next.take(), session.operator.take()];
     let stopped = async {
-        match operator {
-            Some(operator) => operator.stop().await,
-            None => Ok(()),
+        for operator in operators.into_iter().flatten() {
+            operator.stop().await?;
         }
+        Ok::<(), Error>(())
     };
     // A second request does not wait for the operator, which is killed when it is dropped.
     tokio::select! {
@@ -87,9 +96,15 @@ struct Session<'a> {
     program: String,
     server: &'a Server,
     sources: Sources,
-    /// The operator of the last good build.
+    /// The folder of this run in the target folder.
+    folder: PathBuf,
+    /// The operator that works.
     operator: Option<Operator>,
+    /// The operator of the last build, until its definitions are installed.
+    next: Option<Operator>,
     /// When its program was built.
+    next_built: Option<SystemTime>,
+    /// When the program of the operator that works was built.
     started: Option<SystemTime>,
     banner: Banner,
 }
@@ -97,18 +112,17 @@ struct Session<'a> {
 impl Session<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         loop {
-            let began = Instant::now();
+            let (began, wall) = (Instant::now(), SystemTime::now());
             say(&format!("Building {} …", self.package.name));
-            match build(&self.package, &self.program).await? {
-                None => {
-                    let meanwhile = match self.operator {
-                        Some(_) => "The operator of the last build goes on. ",
-                        None => "",
-                    };
-                    say(&format!(
-                        "The build failed. {meanwhile}Waiting for a change …"
-                    ));
-                }
+            let built = build(&self.package, &self.program).await?;
+            let read = built.as_ref();
+            let read = read.and_then(|path| Inputs::of(path, &self.package));
+            self.sources.built(read, wall);
+            match built {
+                None => say(&format!(
+                    "The build failed. {}Waiting for a change …",
+                    self.meanwhile()
+                )),
                 Some(path) => {
                     // Another Cargo may have built it meanwhile, so that it is new although this build did nothing.
                     let built = fs::metadata(&path)
@@ -117,8 +131,9 @@ impl Session<'_> {
                     if self.operator.is_some() && built.is_some() && built == self.started {
                         say("The program is as it was. Waiting for a change …");
                     } else {
-                        self.started = built;
-                        self.restart(&path, began).await?;
+                        self.server.write_kubeconfig()?;
+                        self.next_built = built;
+                        self.next = Some(self.start(&path)?);
                     }
                 }
             }
@@ -126,37 +141,65 @@ impl Session<'_> {
         }
     }
 
-    /// Starts the program, and ends its predecessor before.
-    async fn restart(&mut self, path: &Path, began: Instant) -> Result<(), Error> {
+    /// Starts the program, which does not work yet.
+    fn start(&self, path: &Path) -> Result<Operator, Error> {
+        let (kubeconfig, arguments) = (&self.server.kubeconfig, &self.options.arguments);
+        Operator::start(path, kubeconfig, &self.folder, arguments, self.banner)
+    }
+
+    /// Ends the operator that works, and lets the next one work.
+    async fn take_turns(&mut self, mut next: Operator, began: Instant) -> Result<(), Error> {
         if let Some(operator) = self.operator.take() {
             let time = began.elapsed().as_secs_f32();
             say(&format!("Built in {time:.1} s. Restarting …"));
             operator.stop().await?;
         }
-        self.server.write_kubeconfig()?;
-        let (kubeconfig, arguments) = (&self.server.kubeconfig, &self.options.arguments);
-        let operator = Operator::start(path, kubeconfig, arguments, self.banner)?;
-        self.operator = Some(operator);
+        next.work().await;
+        self.started = self.next_built;
+        self.operator = Some(next);
         Ok(())
     }
 
-    /// Waits for a change of a source, and tells what the operator does meanwhile.
+    fn meanwhile(&self) -> &'static str {
+        match self.operator {
+            Some(_) => "The operator of the last build goes on. ",
+            None => "",
+        }
+    }
+
+    /// Waits for a change of a source, and tells what the operators do meanwhile.
     async fn until_change(&mut self, began: Instant) -> Result<(), Error> {
         loop {
-            let event = async {
-                match &mut self.operator {
-                    Some(operator) => operator.event().await,
-                    None => std::future::pending().await,
-                }
-            };
             let event = tokio::select! {
-                path = self.sources.changed() => {
-                    say(&format!("\n{} has changed.", self.shown(&path)));
+                paths = self.sources.changed() => {
+                    say(&format!("\n{}", self.told(&paths)));
+                    if let Some(next) = self.next.take() {
+                        next.stop().await?;
+                    }
                     return Ok(());
                 }
-                event = event => event?,
+                event = event_of(&mut self.operator) => event?,
+                event = event_of(&mut self.next) => match (event?, self.next.take()) {
+                    (Event::Ended(status), _) => {
+                        let next = match self.operator {
+                            Some(_) => "new operator",
+                            None => "operator",
+                        };
+                        say(&format!(
+                            "The {next} does not start ({status}). {}Waiting for a change …",
+                            self.meanwhile()
+                        ));
+                        continue;
+                    }
+                    (_, Some(next)) => {
+                        self.take_turns(next, began).await?;
+                        continue;
+                    }
+                    (_, None) => continue,
+                },
             };
             match event {
+                Event::Installed => {}
                 Event::Ready if self.banner == Banner::Shown => {
                     self.banner = Banner::Left;
                     let objects = match &self.options.data {
@@ -181,9 +224,32 @@ impl Session<'_> {
         }
     }
 
-    fn shown(&self, path: &Path) -> String {
-        let path = path.strip_prefix(&self.package.folder).unwrap_or(path);
-        path.display().to_string()
+    /// Which files have changed.
+    fn told(&self, paths: &[PathBuf]) -> String {
+        let shown = |path: &PathBuf| {
+            let inner = path.strip_prefix(&self.package.folder);
+            let inner = inner.or_else(|_| path.strip_prefix(&self.package.workspace));
+            inner.unwrap_or(path).display().to_string()
+        };
+        changed(&paths.iter().map(shown).collect::<Vec<_>>())
+    }
+}
+
+/// What an operator does by itself. It never returns without an operator.
+async fn event_of(operator: &mut Option<Operator>) -> Result<Event, Error> {
+    match operator {
+        Some(operator) => operator.event().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The sentence about changed files.
+fn changed(names: &[String]) -> String {
+    let named = names.len().min(MOST_NAMED);
+    match (&names[..named], names.len() - named) {
+        ([one], 0) => format!("{one} has changed."),
+        ([before @ .., last], 0) => format!("{} and {last} have changed.", before.join(", ")),
+        (some, more) => format!("{} and {more} more files have changed.", some.join(", ")),
     }
 }
 
@@ -197,4 +263,18 @@ async fn stop_requested() -> Result<(), Error> {
         _ = hung_up.recv() => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_changed_files_are_told_or_counted() {
+        let told = |names: &str| changed(&names.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(told("a.rs"), "a.rs has changed.");
+        assert_eq!(told("a.rs b.rs"), "a.rs and b.rs have changed.");
+        assert_eq!(told("a b c"), "a, b and c have changed.");
+        assert_eq!(told("a b c d e"), "a, b, c and 2 more files have changed.");
+    }
 }

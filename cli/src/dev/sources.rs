@@ -1,9 +1,11 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
+
+use super::inputs::Inputs;
 
 /// How often the sources are looked at. Looking works on every file system, also on those that tell no changes.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -18,6 +20,10 @@ pub(super) struct Sources {
     /// Cargo and the API server write here.
     ignored: Vec<PathBuf>,
     seen: BTreeMap<PathBuf, Stamp>,
+    /// What the last build has read. `None` if it failed: any file may mend it.
+    inputs: Option<Inputs>,
+    /// What any build has read.
+    read: BTreeSet<PathBuf>,
 }
 
 impl Sources {
@@ -26,13 +32,29 @@ impl Sources {
             places,
             ignored,
             seen: BTreeMap::new(),
+            inputs: None,
+            read: BTreeSet::new(),
         };
         sources.seen = sources.now();
         sources
     }
 
-    /// Returns when a file has changed, come or gone since the last call, and nothing changes any more.
-    pub(super) async fn changed(&mut self) -> PathBuf {
+    /// Notes what a build has read that began at this time.
+    pub(super) fn built(&mut self, inputs: Option<Inputs>, began: SystemTime) {
+        let read = inputs.iter().flat_map(|inputs| &inputs.read);
+        self.read.extend(read.cloned());
+        self.inputs = inputs;
+        for (path, stamp) in self.now() {
+            // What was not looked at before may have changed while the compiler ran.
+            let is_old = stamp.1.is_some_and(|changed| changed < began);
+            if is_old || is_lock(&path) {
+                self.seen.entry(path).or_insert(stamp);
+            }
+        }
+    }
+
+    /// Returns when files that count have changed, come or gone since the last call, and nothing changes any more.
+    pub(super) async fn changed(&mut self) -> Vec<PathBuf> {
         loop {
             let now = self.now();
             if now == self.seen {
@@ -42,16 +64,24 @@ impl Sources {
             // An editor that saves several files is let finish.
             tokio::time::sleep(PERIOD / 4).await;
             if self.now() == now {
-                let changed = difference(&self.seen, &now);
+                let mut changed = difference(&self.seen, &now);
                 self.seen = now;
-                return changed.unwrap_or_default();
+                if let Some(inputs) = &self.inputs {
+                    changed.retain(|path| inputs.has(path));
+                }
+                if !changed.is_empty() {
+                    return changed;
+                }
             }
         }
     }
 
     fn now(&self) -> BTreeMap<PathBuf, Stamp> {
         let mut files = BTreeMap::new();
-        for place in &self.places {
+        for place in self.places.iter().chain(&self.read) {
+            if files.contains_key(place) {
+                continue;
+            }
             // What cannot be read has no files: Cargo says why it cannot build.
             match fs::metadata(place) {
                 Ok(metadata) if metadata.is_file() => {
@@ -71,7 +101,6 @@ impl Sources {
             // What editors and version control keep, and what Cargo writes.
             if name.starts_with('.')
                 || name.ends_with('~')
-                || name == "Cargo.lock"
                 || self.ignored.contains(&path)
                 // Another target folder.
                 || path.join("CACHEDIR.TAG").exists()
@@ -93,16 +122,18 @@ fn stamp(metadata: &fs::Metadata) -> Stamp {
     (metadata.len(), metadata.modified().ok())
 }
 
-/// The first file in which the two differ.
-fn difference(
-    before: &BTreeMap<PathBuf, Stamp>,
-    after: &BTreeMap<PathBuf, Stamp>,
-) -> Option<PathBuf> {
+/// Whether Cargo writes the file itself when it is missing.
+fn is_lock(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "Cargo.lock")
+}
+
+/// The files in which the two differ.
+fn difference(before: &BTreeMap<PathBuf, Stamp>, after: &BTreeMap<PathBuf, Stamp>) -> Vec<PathBuf> {
     let changed = after
         .iter()
-        .find(|(path, stamp)| before.get(*path) != Some(stamp));
-    let gone = || before.keys().find(|path| !after.contains_key(*path));
-    changed.map(|(path, _)| path).or_else(gone).cloned()
+        .filter(|(path, stamp)| before.get(*path) != Some(stamp));
+    let gone = before.keys().filter(|path| !after.contains_key(*path));
+    changed.map(|(path, _)| path).chain(gone).cloned().collect()
 }
 
 #[cfg(test)]
@@ -121,25 +152,49 @@ mod tests {
         let above = tempfile::NamedTempFile::new().unwrap();
         let places = vec![root.path().into(), above.path().into()];
         let mut sources = Sources::new(places, vec![path("target"), path("data")]);
-        for ignored in [
-            "target/x",
-            "data/x",
-            "other/x",
-            ".git/x",
-            "src/lib.rs~",
-            "Cargo.lock",
-        ] {
+        for ignored in ["target/x", "data/x", "other/x", ".git/x", "src/lib.rs~"] {
             fs::write(path(ignored), "x").unwrap();
         }
         let soon = Duration::from_millis(500);
         assert!(tokio::time::timeout(soon, sources.changed()).await.is_err());
         fs::write(path("src/lib.rs"), "other").unwrap();
-        assert_eq!(sources.changed().await, path("src/lib.rs"));
+        assert_eq!(sources.changed().await, [path("src/lib.rs")]);
         fs::write(above.path(), "changed").unwrap();
-        assert_eq!(sources.changed().await, above.path());
+        assert_eq!(sources.changed().await, [above.path()]);
         fs::write(path("src/new.sql"), "").unwrap();
-        assert_eq!(sources.changed().await, path("src/new.sql"));
         fs::remove_file(path("src/lib.rs")).unwrap();
-        assert_eq!(sources.changed().await, path("src/lib.rs"));
+        let both = [path("src/new.sql"), path("src/lib.rs")];
+        assert_eq!(sources.changed().await, both);
+    }
+
+    #[tokio::test]
+    async fn after_a_good_build_only_what_it_has_read_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for folder in ["src", "deploy"] {
+            fs::create_dir(path(folder)).unwrap();
+        }
+        fs::write(path("src/lib.rs"), "a").unwrap();
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        let mut sources = Sources::new(vec![root.path().into()], Vec::new());
+        let began = SystemTime::now() + Duration::from_secs(60);
+        // Cargo writes it during the first build.
+        fs::write(path("Cargo.lock"), "").unwrap();
+        let mut inputs = Inputs::default();
+        inputs.read = [path("src/lib.rs"), elsewhere.path().into()].into();
+        sources.built(Some(inputs), began);
+        for other in ["crd.yaml", "deploy/roles.yaml", "src/unused.rs"] {
+            fs::write(path(other), "x").unwrap();
+        }
+        let soon = Duration::from_millis(500);
+        assert!(tokio::time::timeout(soon, sources.changed()).await.is_err());
+        fs::write(elsewhere.path(), "changed").unwrap();
+        assert_eq!(sources.changed().await, [elsewhere.path()]);
+        fs::write(path("Cargo.lock"), "changed").unwrap();
+        assert_eq!(sources.changed().await, [path("Cargo.lock")]);
+        // What the compiler has missed may be any file.
+        sources.built(None, began);
+        fs::write(path("crd.yaml"), "other").unwrap();
+        assert_eq!(sources.changed().await, [path("crd.yaml")]);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Unreadable {
 ///
 /// # Errors
 /// The text is neither YAML nor JSON, or it uses what a definition does not need: merge keys, tags, or keys that are no texts.
-pub(super) fn read(text: &str) -> Result<Vec<Value>, Unreadable> {
+pub(super) fn read(text: &str) -> Result<Vec<Document>, Unreadable> {
     let mut options = Options::default();
     // Another crate may switch on the parser's feature for comments.
     options.set_emit_comments(false);
@@ -35,15 +35,67 @@ pub(super) fn read(text: &str) -> Result<Vec<Value>, Unreadable> {
         })?;
         let line = span.start.line();
         reader
-            .take(event)
+            .take(event, line)
             .map_err(|text| Unreadable { line, text })?;
     }
     Ok(reader.documents)
 }
 
+/// A document of a text.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) value: Value,
+    /// The lines of its values by their paths, such as `spec.versions[0].name`.
+    lines: HashMap<String, usize>,
+}
+
+impl Document {
+    /// The line of the definition of this name, and in it that of the field, or of the innermost value around the field that the text has.
+    pub(super) fn line_of(&self, definition: &str, field: &str) -> Option<usize> {
+        let path = path_of(&self.value, definition)?;
+        let dot = if path.is_empty() { "" } else { "." };
+        let mut path = format!("{path}{dot}{field}");
+        loop {
+            if let Some(line) = self.lines.get(&path) {
+                return Some(*line);
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path.truncate(end),
+                None => return self.lines.values().min().copied(),
+            }
+        }
+    }
+}
+
+/// Without lines, for what is not read from a text.
+impl From<Value> for Document {
+    fn from(value: Value) -> Self {
+        Self {
+            value,
+            lines: HashMap::new(),
+        }
+    }
+}
+
+/// The path of a definition in an object, which may be a list.
+fn path_of(object: &Value, name: &str) -> Option<String> {
+    if object["metadata"]["name"] == name {
+        return Some(String::new());
+    }
+    let items = object["items"].as_array().into_iter().flatten();
+    let mut items = items.enumerate();
+    items.find_map(|(index, item)| {
+        let inner = path_of(item, name)?;
+        let dot = if inner.is_empty() { "" } else { "." };
+        Some(format!("items[{index}]{dot}{inner}"))
+    })
+}
+
 #[derive(Default)]
 struct Reader {
-    documents: Vec<Value>,
+    documents: Vec<Document>,
+    /// The lines of the document that has not ended.
+    lines: HashMap<String, usize>,
     /// The lists and mappings that have not ended, the outermost first.
     open: Vec<(Open, usize)>,
     anchors: HashMap<usize, Value>,
@@ -57,7 +109,11 @@ enum Open {
 }
 
 impl Reader {
-    fn take(&mut self, event: Event<'_>) -> Result<(), String> {
+    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), String> {
+        let ends = matches!(event, Event::SequenceEnd | Event::MappingEnd);
+        if !ends && matches!(self.open.last(), Some((Open::List(_), _))) {
+            self.lines.entry(self.path()).or_insert(line);
+        }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 if tag.is_some() {
@@ -77,6 +133,7 @@ impl Reader {
                         return Err("a merge key is not known here: write the fields out".into());
                     }
                     *key = Some(text);
+                    self.lines.entry(self.path()).or_insert(line);
                     return Ok(());
                 }
                 self.ended(value, anchor)
@@ -104,6 +161,22 @@ impl Reader {
         }
     }
 
+    /// The path of the next value.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for (open, _) in &self.open {
+            match open {
+                Open::List(items) => path.push_str(&format!("[{}]", items.len())),
+                Open::Map(_, key) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    path.push_str(dot);
+                    path.push_str(key.as_deref().unwrap_or_default());
+                }
+            }
+        }
+        path
+    }
+
     fn begin(&mut self, open: Open, anchor: usize) -> Result<(), String> {
         if matches!(self.open.last(), Some((Open::Map(_, None), _))) {
             return Err("the key of an entry is a list or a mapping: write a text".into());
@@ -120,7 +193,10 @@ impl Reader {
             self.anchors.insert(anchor, value.clone());
         }
         match self.open.last_mut() {
-            None => self.documents.push(value),
+            None => self.documents.push(Document {
+                value,
+                lines: std::mem::take(&mut self.lines),
+            }),
             Some((Open::List(items), _)) => items.push(value),
             Some((Open::Map(entries, key), _)) => {
                 let key = key
@@ -180,8 +256,25 @@ mod tests {
             json!({"a": list, "b": list, "1": "two\nlines\n"}),
             json!({"c": "d"}),
         ];
-        assert_eq!(read(text).unwrap(), expected);
-        assert_eq!(read("").unwrap(), [] as [Value; 0]);
+        let read = |text| read(text).unwrap().into_iter().map(|one| one.value);
+        assert_eq!(read(text).collect::<Vec<_>>(), expected);
+        assert_eq!(read("").count(), 0);
+    }
+
+    #[test]
+    fn each_field_has_its_line_in_the_whole_text() {
+        let text = "metadata: {name: a}\n---\nitems:\n- metadata:\n    name: b\n- metadata:\n    name: c\n  spec:\n    versions:\n    - name: v1\n      served: 1\n";
+        let documents = read(text).unwrap();
+        assert_eq!(documents[0].line_of("a", "metadata.name"), Some(1));
+        assert_eq!(documents[0].line_of("c", "spec"), None);
+        for (name, field, line) in [
+            ("c", "spec.versions[0].served", 11),
+            ("c", "spec.versions[1].served", 9),
+            ("c", "spec.scope", 8),
+            ("b", "spec.scope", 4),
+        ] {
+            assert_eq!(documents[1].line_of(name, field), Some(line), "{field}");
+        }
     }
 
     #[test]

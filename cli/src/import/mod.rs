@@ -16,6 +16,7 @@ use std::{
     path::Path,
 };
 
+use documents::Document;
 pub(crate) use documents::Unreadable;
 pub(crate) use generate::Problem;
 use generate::{Definition, Options, Source};
@@ -30,11 +31,13 @@ use crate::{
 };
 
 pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
-    let objects = objects(&options.from)?;
-    let mut definitions = chosen(&objects, options)?;
+    let documents = documents(&options.from)?;
+    let placed = |source: Problem| placed(&options.from, &documents, source);
+    let objects: Vec<_> = documents.iter().map(|one| one.value.clone()).collect();
+    let mut definitions = chosen(&objects, options, placed)?;
     for definition in &mut definitions {
         match &options.version {
-            Some(version) => definition.only(version)?,
+            Some(version) => definition.only(version).map_err(placed)?,
             // An operator has one definition of a kind, and its controllers see the stored version.
             None if options.own => {
                 definition.versions.retain(|version| version.is_stored);
@@ -57,7 +60,8 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
         .collect();
     if options.print {
         for source in &sources {
-            let text = formatted(&source.text);
+            let text = template::formatted(&source.text, Path::new("."));
+            let text = text.as_ref().unwrap_or(&source.text);
             // If nobody reads on, that is no failure.
             let _ = io::stdout().write_all(text.as_bytes());
         }
@@ -71,8 +75,20 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
     Ok(())
 }
 
+/// The error about a definition, with its file and its line there.
+fn placed(from: &str, documents: &[Document], source: Problem) -> Error {
+    let line_of = |one: &Document| one.line_of(&source.definition, &source.path);
+    Error::Definition {
+        from: match documents.iter().find_map(line_of) {
+            Some(line) => format!("{from}: line {line}"),
+            None => from.to_owned(),
+        },
+        source,
+    }
+}
+
 /// The objects of the file, of the standard input, or of the cluster.
-fn objects(from: &str) -> Result<Vec<Value>, Error> {
+fn documents(from: &str) -> Result<Vec<Document>, Error> {
     let text = if from == "-" {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text)?;
@@ -80,7 +96,8 @@ fn objects(from: &str) -> Result<Vec<Value>, Error> {
     } else if Path::new(from).exists() {
         fs::read_to_string(from).map_err(Error::file(from))?
     } else if let Some((name, context)) = from.split_once('@') {
-        return cluster::definitions(name, context);
+        let found = cluster::definitions(name, context)?;
+        return Ok(found.into_iter().map(Document::from).collect());
     } else {
         return Err(Error::Import(format!(
             "there is no file {from}: name a file with definitions, or a kind and a context of the kubeconfig as `certificates.cert-manager.io@CONTEXT`; nothing after the `@` is the current context"
@@ -93,7 +110,11 @@ fn objects(from: &str) -> Result<Vec<Value>, Error> {
 }
 
 /// The definitions of the kinds that the user asks for.
-fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>, Error> {
+fn chosen(
+    objects: &[Value],
+    options: &ImportOptions,
+    placed: impl Fn(Problem) -> Error,
+) -> Result<Vec<Definition>, Error> {
     let from = &options.from;
     let defined = generate::kinds(objects);
     if defined.is_empty() {
@@ -115,7 +136,7 @@ fn chosen(objects: &[Value], options: &ImportOptions) -> Result<Vec<Definition>,
             "{from} does not define the kind {kind}: it has {all}"
         )));
     }
-    let found = generate::definitions(objects, &options.kinds)?;
+    let found = generate::definitions(objects, &options.kinds).map_err(placed)?;
     for (at, one) in found.iter().enumerate() {
         let has_module = |other: &&Definition| other.module() == one.module();
         if let Some(other) = found[..at].iter().find(has_module) {
@@ -144,7 +165,7 @@ fn write(package: &Package, sources: &[Source]) -> Result<(), Error> {
         .iter()
         .map(|(path, source)| (path.clone(), source.text.clone()))
         .collect();
-    add::write_modules(package, lib, &texts, &modules)?;
+    add::write_modules(lib, &texts, &modules)?;
     let needed: Vec<&str> = ["serde", "serde_json"]
         .into_iter()
         .filter(|needed| sources.iter().any(|one| uses(&one.text, needed)))
@@ -155,24 +176,12 @@ fn write(package: &Package, sources: &[Source]) -> Result<(), Error> {
             "serde" => " --features derive",
             _ => "",
         };
-        println!("The types need {needed}: cargo add {needed}{features}");
+        let which = package.selected();
+        println!("The types need {needed}: cargo add {needed}{features}{which}");
     }
     Ok(())
 }
 
 fn uses(text: &str, name: &str) -> bool {
     text.contains(&format!("use {name}::"))
-}
-
-/// The text as rustfmt writes it; unchanged without rustfmt.
-fn formatted(text: &str) -> String {
-    let Ok(folder) = tempfile::tempdir() else {
-        return text.to_owned();
-    };
-    let file = folder.path().join("source.rs");
-    if fs::write(&file, text).is_err() {
-        return text.to_owned();
-    }
-    template::format(std::slice::from_ref(&file));
-    fs::read_to_string(&file).unwrap_or_else(|_| text.to_owned())
 }

@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     names::{ApiVersion, Kind, OperatorName},
     package,
-    template::{self, Names, Template},
+    template::{self, Framework, FrameworkFolder, Names, Template},
     terminal::{ask, quoted},
 };
 
@@ -35,8 +35,11 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         return Err(Error::FolderInUse(folder));
     }
     let framework = match &options.framework {
-        None => format!("version = \"{FRAMEWORK}\""),
-        Some(path) => dependency(path)?,
+        None => Framework {
+            dependency: format!("version = \"{FRAMEWORK}\""),
+            folder: None,
+        },
+        Some(path) => framework_in(path)?,
     };
     let kind = match &options.kind {
         Some(kind) => Kind::new(kind)?,
@@ -106,9 +109,20 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         operator.as_str(),
         kind.as_str()
     );
-    if let (Some(Workspace { manifest, .. }), Some(text)) = (workspace, joined) {
-        fs::write(&manifest, text).map_err(Error::file(&manifest))?;
+    if let (Some(Workspace { manifest, .. }), Some(text)) = (&workspace, joined) {
+        fs::write(manifest, text).map_err(Error::file(manifest))?;
         println!("It is a member of the workspace of {}.", manifest.display());
+    }
+    match &framework.folder {
+        None => println!(
+            "It takes `pilothouse` {FRAMEWORK} from the registry. If cargo finds no such version there, name the folder of the framework instead: --framework FOLDER"
+        ),
+        Some(folder) if workspace.is_none() => println!(
+            "Cargo.toml names the framework by its path, which CI and an image need, too. This builds the image: docker build{} -t NAME .\nFor CI, let `pilothouse` in Cargo.toml be a git repository or a folder of your repository; now it is in {}.",
+            framework.context(),
+            folder.context.display()
+        ),
+        Some(_) => {}
     }
     println!(
         "\n  cd {}\n  cargo pilothouse dev\n  cargo test\n",
@@ -135,8 +149,8 @@ fn parent(folder: &Path) -> PathBuf {
     parent.map_or_else(|| ".".into(), Path::to_owned)
 }
 
-/// The dependency on the framework in a folder.
-fn dependency(path: &Path) -> Result<String, Error> {
+/// The framework in a folder.
+fn framework_in(path: &Path) -> Result<Framework, Error> {
     let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap_or_default();
     let manifest = manifest
         .parse::<toml_edit::DocumentMut>()
@@ -150,11 +164,28 @@ fn dependency(path: &Path) -> Result<String, Error> {
         return Err(Error::NoFramework(path.into()));
     }
     let path = path.canonicalize().map_err(Error::file(path))?;
-    let path = toml_edit::Value::from(path.display().to_string());
-    Ok(format!("path = {}", path.to_string().trim()))
+    let shown = toml_edit::Value::from(path.display().to_string());
+    let (workspace, needed) = package::with_dependencies(&path, "pilothouse")?;
+    let parts = match workspace == path {
+        // Its manifest is that of a package.
+        true => vec![PathBuf::from(".")],
+        false => {
+            let inner = needed.iter().map(|folder| folder.strip_prefix(&workspace));
+            let mut parts: Vec<PathBuf> = inner.flatten().map(Path::to_owned).collect();
+            parts.insert(0, "Cargo.toml".into());
+            parts
+        }
+    };
+    Ok(Framework {
+        dependency: format!("path = {}", shown.to_string().trim()),
+        folder: Some(FrameworkFolder {
+            context: workspace,
+            parts,
+        }),
+    })
 }
 
-fn write(folder: &Path, names: &Names<'_>, templates: &[Template]) -> Result<(), Error> {
+fn write(folder: &Path, names: &Names<'_>, templates: &[Template<'_>]) -> Result<(), Error> {
     let mut written = Vec::new();
     for (path, text) in templates {
         let path = folder.join(names.fill(path));

@@ -5,11 +5,12 @@
 
 mod careless;
 mod loud;
+mod mistaken;
 mod timed;
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     sync::mpsc::{self, Receiver},
@@ -35,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn main() -> ExitCode {
     match env::var(OPERATOR).as_deref() {
         Ok("loud") => return loud::operator().main(),
+        Ok("mistaken") => return mistaken::operator().main(),
         Ok("careless") => return careless::operator().main(),
         Ok("timed") => return timed::operator().main(),
         Ok(_) => return greeting::operator().main(),
@@ -144,12 +146,27 @@ fn check_finds_each_mistake_and_none_in_what_new_writes() {
     let output = cargo_pilothouse(bad.path(), "check").output().unwrap();
     assert!(!output.status.success());
     let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    // An example that does not fit the new definition any more hides no change of the definition.
+    let unfit = page.replace("Hello", "''");
+    fs::write(bad.path().join("example/page.yaml"), unfit).unwrap();
+    let output_of_unfit = cargo_pilothouse(bad.path(), "check").output().unwrap();
+    let (text, error) = (&output_of_unfit.stdout, &output_of_unfit.stderr);
+    let change = "pages.example.com v1 .spec.text: `minLength` is stricter than before: 1\n";
+    assert!(String::from_utf8_lossy(text).starts_with(change));
+    let error = String::from_utf8_lossy(error);
+    let place = "example/page.yaml: document 1, line 7: ";
+    assert!(error.contains(place), "{error}");
     // The server has chosen the end of the name.
     let generated = found.split("default/home-").nth(1).unwrap_or_default();
     let generated = generated.split(':').next().unwrap_or_default().to_owned();
+    // The number of the reconciles before depends on how fast its Deployment becomes ready.
+    let counts = found.split("`data.count` from ").nth(1).unwrap_or_default();
+    let counts = counts.lines().next().unwrap_or_default().to_owned();
     insta::assert_snapshot!(
         "careless",
-        found.replace(&format!("home-{generated}"), "home-…")
+        found
+            .replace(&format!("home-{generated}"), "home-…")
+            .replace(&counts, "… to …")
     );
 }
 
@@ -163,14 +180,21 @@ struct Dev {
 impl Dev {
     fn start(folder: &Path) -> Self {
         let mut command = cargo_pilothouse(folder, "dev");
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let output = process.stdout.take().unwrap();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
         let (send, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let _ = send.send(line);
-            }
-        });
+        let outputs: [Box<dyn Read + Send>; 2] = [
+            Box::new(process.stdout.take().unwrap()),
+            Box::new(process.stderr.take().unwrap()),
+        ];
+        for output in outputs {
+            let send = send.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    let _ = send.send(line);
+                }
+            });
+        }
         Self {
             process,
             lines,
@@ -246,6 +270,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     let line = dev.until("export KUBECONFIG=");
     let kubeconfig = PathBuf::from(line.split_once('=').unwrap().1);
     dev.until("greeting is running.");
+    let metrics = dev.until("  metrics  ");
 
     let options = KubeconfigOptions {
         path: Some(kubeconfig.clone()),
@@ -267,21 +292,33 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(said.contains("another `cargo pilothouse dev`"), "{said}");
 
-    // A mistake: the operator of the last good build goes on.
-    fs::write(&main, "fn main() { no such thing }").unwrap();
-    dev.until("src/main.rs has changed.");
-    dev.until("The operator of the last build goes on.");
-    greetings
-        .create(&PostParams::default(), &example("meanwhile"))
-        .await
-        .unwrap();
-    has_text(&maps, "meanwhile", "hello").await;
+    // Mistakes, for the compiler and for the API server: the operator of the last good build goes on. No build reads the other file.
+    fs::write(folder.join("crd.yaml"), "unread").unwrap();
+    for (name, text) in [
+        ("uncompiled", "fn main() { no such thing }".to_owned()),
+        ("refused", source("mistaken")),
+    ] {
+        fs::write(&main, text).unwrap();
+        dev.until("has changed.");
+        dev.until("The operator of the last build goes on.");
+        let (params, object) = (PostParams::default(), example(name));
+        greetings.create(&params, &object).await.unwrap();
+        has_text(&maps, name, "hello").await;
+    }
+    assert!(dev.seen.contains(&"src/main.rs has changed.".to_owned()));
+    let refused = dev.seen.iter().find(|line| line.contains("self.words"));
+    let expected = "cli/tests/programs/mistaken.rs:13: programs::mistaken::Greeting: spec: x-kubernetes-validations[0].rule: `self.words > 0` does not compile: ERROR: <input>:1:5: undefined field 'words'";
+    assert!(
+        refused.is_some_and(|line| line.contains(expected)),
+        "{refused:?}"
+    );
 
     // As `cargo clean` does.
     fs::remove_file(&kubeconfig).unwrap();
     let saved = Instant::now();
     fs::write(&main, source("loud")).unwrap();
     let built = dev.until("Built in ");
+    assert_eq!(dev.until("  metrics  "), metrics);
     dev.until("shown is running, ");
     assert!(kubeconfig.exists());
     has_text(&maps, "before", "HELLO").await;
@@ -289,7 +326,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         "{built} The operator has reconciled {:.1} s after the change.",
         saved.elapsed().as_secs_f32()
     );
-    has_text(&maps, "meanwhile", "HELLO").await;
+    has_text(&maps, "refused", "HELLO").await;
     // The definition is the new one: its field is not pruned.
     let ending = Patch::Merge(serde_json::json!({"spec": {"ending": "!"}}));
     greetings
@@ -310,6 +347,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         panic!("the watch has ended");
     };
     tokio::time::timeout(PATIENCE, until).await.unwrap();
+    assert!(!dev.seen.iter().any(|line| line.contains("second signal")));
     dev.stop("-TERM");
 
     // A closed terminal ends it, too, and with it the operator, which has the lines of its output.

@@ -110,7 +110,20 @@ fn types_that_both_versions_share_are_named() {
 
 #[test]
 fn nothing_is_written_over_a_file_or_for_a_kind_that_is_not_there() {
-    let package = shelves();
+    let resource = |more: &str| format!("#[resource(group = \"a.dev\", version = \"v1\"{more})]");
+    let others = format!(
+        "pub mod v1 {{\n    {}\n    pub struct Deep;\n}}\n{}\npub struct Imported;\n",
+        resource(""),
+        resource(", foreign")
+    );
+    let package = package(&[
+        (
+            "src/lib.rs",
+            "mod shelf;\nmod others;\n\npub use shelf::Shelf;\n",
+        ),
+        ("src/shelf.rs", &before()),
+        ("src/others.rs", &others),
+    ]);
     let folder = package.path();
     fs::create_dir_all(folder.join("src/shelf")).unwrap();
     fs::write(folder.join("src/shelf/v1.rs"), "// mine\n").unwrap();
@@ -120,6 +133,18 @@ fn nothing_is_written_over_a_file_or_for_a_kind_that_is_not_there() {
             "v1.rs exists already, and stays as it is",
         ),
         ("add version Chair v2", "there is no kind `Chair`"),
+        (
+            "add version Shelf v1beta1",
+            "v1beta1 is older than v1, which Shelf has, and the new version becomes the stored one",
+        ),
+        (
+            "add version Imported v2",
+            "Imported is a kind of another program",
+        ),
+        (
+            "add version Deep v2",
+            "Deep stands in the module `v1` of this file: move the module into a file of its own",
+        ),
         ("add version Shelf 2", "`2` is not a version of a kind"),
     ] {
         let said = stderr(&cargo_pilothouse(folder, line));

@@ -144,7 +144,7 @@ fn input_that_cannot_be_imported_gets_an_error_that_says_what_to_do() {
         ("broken.yaml", "a: 1\nb: [\n"),
         (
             "none.yaml",
-            "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x.a.dev}\nspec: {group: a.dev}\n",
+            "kind: Pod\n---\nkind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x.a.dev}\nspec: {group: a.dev}\n",
         ),
     ]);
     let bookcases = kept("bookcases.yaml");
@@ -162,14 +162,17 @@ fn input_that_cannot_be_imported_gets_an_error_that_says_what_to_do() {
             "pod.yaml has no CustomResourceDefinition: it has Pod",
         ),
         ("import broken.yaml", "broken.yaml: line "),
-        ("import none.yaml", "x.a.dev: spec.names.kind: is missing"),
+        (
+            "import none.yaml",
+            "none.yaml: line 6: x.a.dev: spec.names.kind: is missing",
+        ),
         (
             "import BOOKCASES --kind Chair",
             "does not define the kind Chair: it has Bookcase",
         ),
         (
             "import BOOKCASES --version v2",
-            "bookcases.library.example.com: spec.versions: `v2` is not served: choose one of v1",
+            ": line 9: bookcases.library.example.com: spec.versions: `v2` is not served: choose one of v1",
         ),
     ] {
         let line = line.replace("BOOKCASES", bookcases.to_str().unwrap());

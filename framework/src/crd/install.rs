@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use http::Uri;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -162,8 +163,8 @@ async fn write(
     Ok(done)
 }
 
-/// Lets a conversion lead where it leads on the server, if the program names a Service: it only assumes the namespace in which the operator
-/// runs. An operator that starts writes what leads to it.
+/// Lets a conversion lead where it leads on the server, if the program does not know where it leads: for a Service it only assumes the namespace
+/// in which the operator runs, and a URL with the port 0 has no port yet. An operator that starts writes what leads to it.
 fn keep_target(wanted: &mut Value, present: &Value) {
     let is_webhook = |one: &Value| one["strategy"] == "Webhook";
     let present =
@@ -172,13 +173,18 @@ fn keep_target(wanted: &mut Value, present: &Value) {
     let (Some(present), Some(wanted)) = (present, wanted) else {
         return;
     };
-    if wanted["service"].is_null() {
+    let has_no_port = |url: &Value| {
+        let url = url.as_str().and_then(|url| url.parse::<Uri>().ok());
+        url.is_some_and(|url| url.port_u16() == Some(0))
+    };
+    if wanted["service"].is_null() && !has_no_port(&wanted["url"]) {
         return;
     }
+    let is_url = !wanted["url"].is_null();
     // What the server sets by default stays out, so that nothing changes if both lead to the same place.
     if let Some(url) = present["url"].as_str() {
         *wanted = json!({"url": url});
-    } else {
+    } else if !is_url {
         for field in ["namespace", "name"] {
             if let Some(value) = present["service"][field].as_str() {
                 wanted["service"][field] = value.into();
@@ -415,6 +421,12 @@ mod tests {
                 to(json!({"service": service})),
             ),
             (to(assumed.clone()), to(url.clone()), to(url.clone())),
+            // A process of `dev` chooses the port when it starts.
+            (
+                to(json!({"url": "https://127.0.0.1:0/convert"})),
+                to(url.clone()),
+                to(url.clone()),
+            ),
             // The program knows its URL.
             (to(url.clone()), to(with_authority), to(url)),
             (

@@ -14,7 +14,7 @@ use super::{
     output::Output,
     settings::{
         AdoptFlags, CHECK, COMPATIBLE_WITH, CREATE_NAMESPACE, Defaults, ElectionFlags, Environment,
-        FORCE, INSTALL, MIGRATE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, POD_MONITOR,
+        FORCE, HANDOVER, INSTALL, MIGRATE, MetricsAddress, OPERATOR_NAMESPACE, OUTPUT, POD_MONITOR,
         PROMETHEUS_RULE, ServingFlags, Settings, YES, command, container_arguments, error, print,
         read_webhook_serving,
     },
@@ -43,6 +43,8 @@ pub(super) struct DevOptions {
     pub(super) install: Vec<PathBuf>,
     /// The folder that keeps the objects.
     pub(super) data: Option<PathBuf>,
+    /// The folder of the tool that leads from the process before this one to this one.
+    pub(super) handover: Option<PathBuf>,
 }
 
 /// The subcommand with its flags.
@@ -264,6 +266,7 @@ impl CommandLine {
                         .cloned()
                         .collect(),
                     data: matches.get_one("data").cloned(),
+                    handover: matches.get_one(HANDOVER).cloned(),
                 },
                 options: options()?,
             },

@@ -26,7 +26,11 @@ pub(super) fn check(
         true => io::read_to_string(io::stdin()),
         false => fs::read_to_string(file),
     };
-    let older = read(&text.map_err(|error| failed(error.to_string()))?).map_err(failed)?;
+    let unread = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => failed("there is no such file".into()),
+        _ => failed(error.to_string()),
+    };
+    let older = read(&text.map_err(unread)?).map_err(failed)?;
     let is_own = |older: &CustomResourceDefinition| {
         let mut own = definitions.iter();
         own.any(|own| own.spec.group == older.spec.group)
@@ -113,6 +117,9 @@ mod tests {
             checked("", definition(1)),
             "cannot read the older definitions from FILE: there is no definition in a group of this operator, which defines sites.a.dev"
         );
+        let missing = check(Path::new("missing.yaml"), &[definition(1)]);
+        let expected = "cannot read the older definitions from missing.yaml: there is no such file";
+        assert_eq!(missing.unwrap_err().to_string(), expected);
         let broken = checked("{", definition(1));
         assert!(
             broken.starts_with("cannot read the older definitions from FILE: "),

@@ -311,7 +311,7 @@ pub enum OperatorError {
     #[error("not all objects could be changed:\n  {}", .0.join("\n  "))]
     Unfinished(Vec<String>),
     /// The check of `cargo pilothouse check` found this many things. They are printed.
-    #[error("{0} things should be better")]
+    #[error("{} should be better", things(*.0))]
     Findings(usize),
     /// It is not known which kinds the API server serves.
     #[error("cannot find out what the API server serves: {0}")]
@@ -393,6 +393,13 @@ impl OperatorError {
             Self::Interrupted { .. } => INTERRUPTED,
             _ => FAILED,
         }
+    }
+}
+
+fn things(count: usize) -> String {
+    match count {
+        1 => "1 thing".into(),
+        count => format!("{count} things"),
     }
 }
 

@@ -224,7 +224,12 @@ impl Operator {
             &LogHandle::default(),
         );
         supervised(stopping, |cancel| async move {
-            let work = async { work(setup.client().await?).await };
+            let work = async {
+                let config = Config::infer_with(&setup.kubeconfig).await?;
+                // The output stays as it is for programs. If standard error is closed, the cluster cannot be shown.
+                let _ = writeln!(io::stderr(), "Cluster: {}", shown_cluster(&config));
+                work(setup.client_of(config)?).await
+            };
             let done = cancel.run_until_cancelled(work).await;
             done.unwrap_or_else(|| {
                 let name = name.to_owned();
@@ -329,10 +334,14 @@ impl Operator {
         cancel: CancellationToken,
     ) -> Result<(), OperatorError> {
         use super::dev::{
-            Banner, DevCluster, DevServer, InstallFiles, Objects, ambiguous_names, show_summary,
+            Banner, DevCluster, DevServer, Handover, InstallFiles, Objects, ambiguous_names,
+            show_summary,
         };
 
         let mut operator = self;
+        let handover = server.handover;
+        let handover = handover.map(|folder| Handover::start(folder, cancel.clone()));
+        let handover = handover.transpose()?;
         let install = InstallFiles::read(&server.install)?;
         let (cluster, objects) = match (&server.kubeconfig, server.data) {
             (Some(path), _) => (DevServer::of_kubeconfig(path).await?, Objects::Stay),
@@ -370,8 +379,8 @@ impl Operator {
         say(&banner.early())?;
         // Everything that was started ends with the dropped future.
         let config = cluster.config();
-        let started =
-            cancel.run_until_cancelled(operator.start_in(config, &banner.definitions, install));
+        let start = operator.start_in(config, &banner.definitions, install, handover);
+        let started = cancel.run_until_cancelled(start);
         if let Some(running) = started.await {
             let running = running?;
             banner.http = running.http_address();
@@ -420,20 +429,25 @@ impl Operator {
         };
 
         let files = InstallFiles::read(&files)?;
-        // An API server refuses the definitions otherwise, so there is nothing to try.
-        let definitions = checked?;
+        let definitions = self.definitions()?;
         let is_own = |committed: &&crd::CustomResourceDefinition| {
             let mut own = definitions.iter();
             own.any(|one| one.spec.group == committed.spec.group)
         };
         let committed: Vec<_> = files.definitions().filter(is_own).cloned().collect();
         let changes = crd::breaking_changes(&committed, &definitions);
-        let mut findings: Vec<_> = changes.into_iter().map(Finding::from).collect();
-        findings.extend(Trial::run(self, files).await?);
-        for finding in &findings {
-            say(&finding.to_string())?;
-        }
-        match findings.len() {
+        let show = |findings: &[Finding]| {
+            let mut findings = findings.iter();
+            findings.try_for_each(|finding| say(&finding.to_string()))
+        };
+        let changes: Vec<_> = changes.into_iter().map(Finding::from).collect();
+        // At once: examples may not fit what has changed, which then ends the trial.
+        show(&changes)?;
+        // An API server refuses the definitions otherwise, so there is nothing to try.
+        checked?;
+        let findings = Trial::run(self, files).await?;
+        show(&findings)?;
+        match changes.len() + findings.len() {
             0 => say("Nothing was found."),
             count => Err(OperatorError::Findings(count)),
         }
@@ -441,10 +455,11 @@ impl Operator {
 
     #[cfg(feature = "dev")]
     async fn start_in(
-        self,
+        mut self,
         config: Config,
         definitions: &[crd::CustomResourceDefinition],
         install: super::dev::InstallFiles,
+        handover: Option<super::dev::Handover>,
     ) -> Result<super::Running, OperatorError> {
         let client = self.client(config)?;
         for definition in definitions {
@@ -456,8 +471,23 @@ impl Operator {
         install
             .install(&client, &field_manager, definitions, say)
             .await?;
+        if let Some(handover) = handover {
+            say(super::dev::Handover::INSTALLED)?;
+            handover.wait().await;
+            self = handover.with_same_ports(self);
+        }
         say("Starting the operator …")?;
         self.start(client).await
+    }
+}
+
+/// The address of the API server, and the context of the kubeconfig that names it.
+fn shown_cluster(config: &Config) -> String {
+    let url = config.url().to_string();
+    let url = url.trim_end_matches('/');
+    match &config.context {
+        Some(context) => format!("{url} (context {context})"),
+        None => url.to_owned(),
     }
 }
 

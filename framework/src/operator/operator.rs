@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CommandSetup, LogHandle, OperatorError, Route, Serving, Setup, WebhookServing,
     declared_access::DeclaredAccess,
-    definition_check::OwnDefinition,
+    definition_check::{self, OwnDefinition},
     manifests::ManifestChange,
     own_checks::{HealthEndpoint, OwnCheck},
     readiness::OwnKinds,
@@ -525,15 +525,20 @@ impl Operator {
     /// Installs the definitions and waits until the server serves their kinds.
     ///
     /// # Errors
-    /// [`OperatorError::Definition`] if a definition cannot be created, [`OperatorError::Install`] if the server refuses
-    /// it or does not serve it in time.
+    /// [`OperatorError::Definition`] if a definition cannot be created, [`OperatorError::Refused`] if the server does not accept a field of it, and
+    /// [`OperatorError::Install`] if the server refuses it for another reason, or does not serve it in time.
     pub fn install<'a>(
         &self,
         client: &'a Client,
     ) -> impl Future<Output = Result<(), OperatorError>> + Send + use<'a> {
         // `self` is not held while this waits, because threads cannot share the functions that build reconcilers.
-        let (definitions, name) = (self.definitions(), self.name.clone());
-        async move { Ok(crd::install(client, &definitions?, &name).await?) }
+        let (own, name) = (self.own_definitions(), self.name.clone());
+        async move {
+            let own = own?;
+            let definitions: Vec<_> = own.iter().map(|one| one.definition.clone()).collect();
+            let installed = crd::install(client, &definitions, &name).await;
+            installed.map_err(|error| definition_check::explained(&own, error))
+        }
     }
 
     /// The kinds that the operator defines itself, for messages.

@@ -83,7 +83,10 @@ impl CommandSetup {
     /// # Errors
     /// [`OperatorError::Config`] if there is no usable configuration.
     pub async fn client(&self) -> Result<Client, OperatorError> {
-        let config = Config::infer_with(&self.kubeconfig).await?;
+        self.client_of(Config::infer_with(&self.kubeconfig).await?)
+    }
+
+    pub(super) fn client_of(&self, config: Config) -> Result<Client, OperatorError> {
         let version = self.version.as_deref();
         connect(config, &self.operator, version, &self.metrics)
     }

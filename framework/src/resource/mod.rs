@@ -97,7 +97,7 @@ pub use object::Object;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
 pub(crate) use owner::{control, reference_to};
 pub use partial::PartialObject;
-pub(crate) use path::{PathStep, format_path};
+pub(crate) use path::{PathStep, format_path, parse_path};
 pub(crate) use readiness::readiness_of;
 pub use readiness::{HasReadiness, NotReady, Readiness};
 pub use reference::ObjectRef;

@@ -52,3 +52,25 @@ impl TryFrom<Failing> for FailingBefore {
         }
     }
 }
+
+kind!(Growing, GrowingBefore, "Growing");
+
+impl From<GrowingBefore> for Growing {
+    fn from(old: GrowingBefore) -> Self {
+        let mut spec = old.spec;
+        spec.size = spec.size.saturating_add(1);
+        Self {
+            metadata: old.metadata,
+            spec,
+        }
+    }
+}
+
+impl From<Growing> for GrowingBefore {
+    fn from(new: Growing) -> Self {
+        Self {
+            metadata: new.metadata,
+            spec: new.spec,
+        }
+    }
+}

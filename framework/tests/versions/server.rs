@@ -69,9 +69,27 @@ fn a_conversion_that_fails_is_found() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("the size is too large") && error.contains("the object: {"),
+        error.contains("the size is too large\n  object: {"),
         "{error}"
     );
+}
+
+#[test]
+fn a_changed_value_is_told_in_three_short_lines() {
+    let error = testing::round_trips::<crate::lossy::Growing>().check();
+    let error = error.unwrap_err();
+    // `unwrap` shows the same.
+    let text = format!("{error:?}");
+    assert_eq!(text, error.to_string());
+    let lines: Vec<&str> = text.lines().collect();
+    let size = error.object().unwrap()["spec"]["size"].as_i64().unwrap();
+    let expected = [
+        "round trip of Growing: v1beta1 does not express spec.size of v1: convert the field, or name it with `not_in(\"v1beta1\", [\"spec.size\"])`"
+            .to_owned(),
+        format!("  before: {size}"),
+        format!("  after:  {}", size + 1),
+    ];
+    assert_eq!(lines, expected);
 }
 
 fn scaler() -> Autoscaler {

@@ -86,8 +86,42 @@ pub(super) fn is_qualified_part(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// The English plural of a lower-case kind: `website` → `websites`, `policy` → `policies`.
+/// Endings of English words with a plural of their own. They end longer names, too: `bookshelf` → `bookshelves`.
+const ENDINGS: [(&str, &str); 22] = [
+    ("calf", "calves"),
+    ("half", "halves"),
+    ("elf", "elves"),
+    ("wolf", "wolves"),
+    ("leaf", "leaves"),
+    ("loaf", "loaves"),
+    ("thief", "thieves"),
+    ("dwarf", "dwarves"),
+    ("scarf", "scarves"),
+    ("wharf", "wharves"),
+    ("ife", "ives"),
+    ("datum", "data"),
+    ("index", "indices"),
+    ("matrix", "matrices"),
+    ("vertex", "vertices"),
+    ("child", "children"),
+    ("person", "people"),
+    ("quiz", "quizzes"),
+    ("sis", "ses"),
+    ("series", "series"),
+    ("species", "species"),
+    ("news", "news"),
+];
+
+/// The English plural of a lower-case kind: `website` → `websites`, `policy` → `policies`, `shelf` → `shelves`, `index` → `indices`. For these words
+/// kubebuilder has the same plurals. A word without a rule gets an `s`: `roof` → `roofs`.
 pub(super) fn plural(singular: &str) -> String {
+    let own = ENDINGS.iter().find_map(|(ending, plural)| {
+        let stem = singular.strip_suffix(ending)?;
+        Some(format!("{stem}{plural}"))
+    });
+    if let Some(own) = own {
+        return own;
+    }
     if let Some(stem) = singular.strip_suffix('y')
         && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
         && !stem.is_empty()
@@ -129,6 +163,17 @@ mod tests {
             ("box", "boxes"),
             ("switch", "switches"),
             ("mesh", "meshes"),
+            ("shelf", "shelves"),
+            ("bookshelf", "bookshelves"),
+            ("wolf", "wolves"),
+            ("knife", "knives"),
+            ("roof", "roofs"),
+            ("tariff", "tariffs"),
+            ("proxy", "proxies"),
+            ("index", "indices"),
+            ("datum", "data"),
+            ("series", "series"),
+            ("analysis", "analyses"),
         ] {
             assert_eq!(plural(singular), expected);
         }

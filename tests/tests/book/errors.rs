@@ -1,4 +1,5 @@
-//! Checks that the page `troubleshooting.md` has an entry for each error of the framework, and no entry for an error that is gone.
+//! Checks that the page `troubleshooting.md` has an entry for each error of the framework, and no entry for an error that is gone. The section about the tool
+//! has entries for some of its texts, and for one of Cargo.
 //!
 //! An entry is a `text` block with the text of the error. `…` stands for the parts that differ.
 
@@ -85,13 +86,43 @@ fn entries(page: &str) -> BTreeSet<String> {
 fn each_error_of_the_framework_has_an_entry() {
     let mut errors = BTreeSet::new();
     visit(&top().join("framework/src"), &mut errors);
-    let entries = entries(&page("troubleshooting.md"));
+    let entries = entries(&without_tool().0);
     let missing: Vec<_> = errors.difference(&entries).collect();
     let stale: Vec<_> = entries.difference(&errors).collect();
     assert!(
         missing.is_empty() && stale.is_empty(),
         "troubleshooting.md needs a `text` block for each of {missing:#?}, and no error has the text of {stale:#?}"
     );
+}
+
+/// The page without the section about the tool, and that section.
+fn without_tool() -> (String, String) {
+    let page = page("troubleshooting.md");
+    let (before, rest) = page.split_once("\n### The tool\n").unwrap();
+    let (tool, after) = rest.split_once("\n### ").unwrap();
+    (format!("{before}\n### {after}"), format!("\n{tool}"))
+}
+
+#[test]
+fn each_entry_about_the_tool_is_a_text_of_the_tool_or_of_cargo() {
+    let mut sources = "no matching package named `pilothouse` found\n".to_owned();
+    let mut folders = vec![top().join("cli/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => sources += &fs::read_to_string(&path).unwrap(),
+            }
+        }
+    }
+    let entries = entries(&without_tool().1);
+    assert!(!entries.is_empty());
+    for entry in &entries {
+        for part in entry.split('…') {
+            assert!(sources.contains(part), "the tool does not say `{part}`");
+        }
+    }
 }
 
 #[test]

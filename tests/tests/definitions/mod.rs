@@ -145,11 +145,24 @@ async fn install_and_migrate(kubeconfig: &Path) {
     let config = Config::from_kubeconfig(&options).await.unwrap();
     let world = World::new(Client::new(config).unwrap()).await;
     let run = async |line: &str| ended(&notes(line, Some(kubeconfig)).await);
+    let text = std::fs::read_to_string(kubeconfig).unwrap();
+    let value = |key: &str| {
+        text.lines()
+            .find_map(|line| line.trim().strip_prefix(key))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let cluster = format!(
+        "Cluster: {} (context {})\n",
+        value("server:"),
+        value("current-context:")
+    );
 
     for done in ["created", "unchanged"] {
         let (text, error) = run("crd install").await;
         let expected = format!("customresourcedefinition.apiextensions.k8s.io/{NAME} {done}\n");
-        assert_eq!((text, &*error), (expected, ""));
+        assert_eq!((text, &*error), (expected, &*cluster));
     }
     world
         .definitions
@@ -168,7 +181,7 @@ async fn install_and_migrate(kubeconfig: &Path) {
     let advice = "\n`notes crd install --force` installs them nevertheless\n";
     let (text, error) = run("crd install").await;
     assert!(
-        error.starts_with(&gone) && error.ends_with(advice),
+        error.starts_with(&(cluster.clone() + &gone)) && error.ends_with(advice),
         "{error}"
     );
     assert_eq!(text, "");
@@ -189,7 +202,7 @@ async fn install_and_migrate(kubeconfig: &Path) {
         "{NAME}: 2 objects\n\
          {NAME}: all objects are stored as v1 now, none as v1alpha1 (2 written, 0 already up to date)\n"
     );
-    assert_eq!((text, &*error), (expected, ""));
+    assert_eq!((text, &*error), (expected, &*cluster));
     assert_ne!(world.version_of("a").await, before);
     assert_eq!(world.stored_versions().await, json!(["v1"]));
     let (text, _) = run("crd migrate").await;

@@ -9,7 +9,7 @@ use syn::{
 };
 
 /// `#[resource(..)]` of a kind.
-pub(super) struct ResourceAttribute {
+pub(in crate::add) struct ResourceAttribute {
     entries: Vec<Entry>,
     /// Where the list of the entries ends.
     end: End,
@@ -38,7 +38,7 @@ pub(super) type Change = (Range<usize>, String);
 
 impl ResourceAttribute {
     /// Finds the attribute `resource` among these. Returns `None` if it is missing or cannot be read.
-    pub(super) fn of(attributes: &[Attribute]) -> Option<Self> {
+    pub(in crate::add) fn of(attributes: &[Attribute]) -> Option<Self> {
         let attribute = attributes
             .iter()
             .find(|one| one.path().is_ident("resource"))?;
@@ -57,18 +57,18 @@ impl ResourceAttribute {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::add) fn has(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }
 
-    /// The value of `version`.
-    pub(super) fn version(&self) -> Option<&str> {
-        let (value, _) = self.entry("version")?.value.as_ref()?;
+    /// The value of an entry that is a text, such as `version`.
+    pub(in crate::add) fn text(&self, name: &str) -> Option<&str> {
+        let (value, _) = self.entry(name)?.value.as_ref()?;
         Some(value)
     }
 
     /// The types in `served(..)`.
-    pub(super) fn served(&self) -> &[String] {
+    pub(in crate::add) fn served(&self) -> &[String] {
         let list = self.entry("served").and_then(|entry| entry.list.as_ref());
         list.map_or(&[], |(paths, _)| paths)
     }

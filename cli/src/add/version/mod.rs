@@ -17,16 +17,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(super) use attribute::ResourceAttribute;
 use parts::Parts;
 
 use super::{
+    declared::{self, Declared},
     edit::{self, Edited},
     save, write_new,
 };
 use crate::{
     arguments::AddVersionOptions,
     error::Error,
-    names::{Kind, version},
+    names::{Kind, age, version},
     package::{self, Package},
 };
 
@@ -39,15 +41,44 @@ struct Found {
     text: String,
 }
 
+impl Found {
+    /// # Errors
+    /// The kind cannot get a version here, or the file cannot be read.
+    fn read(declared: &Declared, kind: &Kind) -> Result<Self, Error> {
+        let path = declared.file.clone();
+        let refused = |reason: String| Error::Version {
+            path: path.clone(),
+            reason,
+        };
+        if declared.is_foreign {
+            return Err(refused(format!(
+                "{} is a kind of another program, or a view of one, so it gets its versions there: import the new definition with `cargo pilothouse import`",
+                kind.as_str()
+            )));
+        }
+        if let Some(module) = declared.inner.last() {
+            return Err(refused(format!(
+                "{} stands in the module `{module}` of this file: move the module into a file of its own, and run the command again",
+                kind.as_str()
+            )));
+        }
+        let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
+        let (mark, text) = edit::behind_mark(&text);
+        let text = text.to_owned();
+        Ok(Self { path, mark, text })
+    }
+}
+
 pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
-    let kind = Kind::new(&options.kind)?;
+    let (modules, name) = declared::split(&options.kind);
+    let kind = Kind::new(name)?;
     let new = version(&options.version)?;
     let package = package::find(&env::current_dir()?, options.package.as_deref())?;
     let sources = package.folder.join("src");
-    let Some(found) = find(&sources, &kind)? else {
-        let kind = kind.as_str().to_owned();
-        return Err(Error::NoKind { kind, sources });
-    };
+    let library = package.library.as_ref().map(|(_, root)| root.clone());
+    let root = library.unwrap_or_else(|| sources.join("lib.rs"));
+    let declared = declared::find(&sources, &root, &modules, &kind)?;
+    let found = Found::read(&declared, &kind)?;
     let syntax = |source| Error::Syntax {
         path: found.path.clone(),
         source,
@@ -59,14 +90,19 @@ pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
     };
     let parts = Parts::of(&file, &kind).map_err(refused)?;
     let old = parts.version().map_err(refused)?;
-    if old == new
-        || parts
-            .served()
-            .iter()
-            .any(|path| path.contains(&format!("{new}::")))
-    {
+    let served = parts.served().iter().flat_map(|path| path.split("::"));
+    let present: Vec<&str> = [&*old].into_iter().chain(served).collect();
+    if present.contains(&&*new) {
         return Err(refused(format!(
             "{} has the version {new} already: choose another one",
+            kind.as_str()
+        )));
+    }
+    let newer = present.iter().find(|one| age(one) > age(&new));
+    if let Some(newer) = newer {
+        return Err(refused(format!(
+            "{new} is older than {newer}, which {0} has, and the new version becomes the stored one: choose a newer one than {newer}. To serve an older version, \
+             write its types by hand and name them in `served(..)`",
             kind.as_str()
         )));
     }
@@ -91,13 +127,13 @@ pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
             test_source(&kind, &format!("{library}{place}")),
         ));
     }
-    write_new(&package, &files)?;
+    write_new(&files)?;
     let edited = Edited {
         text: found.mark.to_owned() + &changed,
         missing: Vec::new(),
     };
     let before = found.mark.to_owned() + &found.text;
-    save(&package, &found.path, &before, edited)?;
+    save(&found.path, &before, edited)?;
     tell(
         &package,
         &kind,
@@ -119,7 +155,7 @@ fn tell(
     (old, new): (&str, &str),
     test: Option<&PathBuf>,
 ) {
-    let shown = |path: &Path| super::shown(path, &package.folder);
+    let shown = super::shown;
     let (name, module) = (kind.as_str(), submodule(source, old));
     println!(
         "\n{name} is {new} now, and the API server stores it in this version. It serves {old}, too.\nNext:\n  - change the fields of {name} in {}, and the conversions in {}\n  - run the test: it fails for a field that a conversion forgets. Name what {old} cannot express with `not_in`\n  - write `deprecated = \"use {new}\"` into `#[resource(..)]` of {old} when clients should move",
@@ -134,7 +170,8 @@ fn tell(
     }
     if !package.has_framework_feature("self-signed") {
         println!(
-            "The operator makes the certificates of `/convert` itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed"
+            "The operator makes the certificates of `/convert` itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed{}",
+            package.selected()
         );
     }
 }
@@ -179,27 +216,4 @@ fn submodule(source: &Path, module: &str) -> PathBuf {
         Some("lib" | "main" | "mod") => folder.join(file),
         _ => folder.join(stem).join(file),
     }
-}
-
-/// The source with the kind, in this folder or below it. A kind that another program defines does not count, nor does an older version.
-fn find(folder: &Path, kind: &Kind) -> Result<Option<Found>, Error> {
-    let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    // The file of a module comes before the folder with its older versions.
-    paths.sort_by_key(|path| (path.is_dir(), path.clone()));
-    for path in paths {
-        if path.is_dir() {
-            if let Some(found) = find(&path, kind)? {
-                return Ok(Some(found));
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
-            let (mark, text) = edit::behind_mark(&text);
-            if parts::has(text, kind) {
-                let text = text.to_owned();
-                return Ok(Some(Found { path, mark, text }));
-            }
-        }
-    }
-    Ok(None)
 }

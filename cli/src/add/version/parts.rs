@@ -25,11 +25,6 @@ pub(super) struct Parts<'a> {
     aliases: BTreeSet<String>,
 }
 
-/// Whether the source has the kind: one of the program, and no older version beside another one.
-pub(super) fn has(text: &str, kind: &Kind) -> bool {
-    syn::parse_file(text).is_ok_and(|file| kind_of(&file, kind).is_some())
-}
-
 fn kind_of<'a>(file: &'a File, kind: &Kind) -> Option<(&'a ItemStruct, ResourceAttribute)> {
     file.items.iter().find_map(|item| match item {
         Item::Struct(one) if one.ident == kind.as_str() => {
@@ -114,7 +109,7 @@ impl<'a> Parts<'a> {
 
     /// The version of today.
     pub(super) fn version(&self) -> Result<String, String> {
-        let version = self.attribute.version().map(str::to_owned);
+        let version = self.attribute.text("version").map(str::to_owned);
         version.ok_or_else(|| {
             "there is no `version = \"..\"` in `#[resource(..)]`: write it as text".into()
         })

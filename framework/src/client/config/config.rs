@@ -62,6 +62,8 @@ pub struct Config {
     pub(crate) proxy: Option<Proxy>,
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
+    /// The context of the kubeconfig, for messages.
+    pub(crate) context: Option<String>,
     pub(crate) deadlines: Deadlines,
     /// `None` if the user did not choose.
     pub(crate) compression: Option<bool>,
@@ -96,6 +98,7 @@ impl Config {
             proxy: None,
             credentials_origin: "given by the program".to_owned(),
             deadlines: Deadlines::default(),
+            context: None,
             compression: None,
             rate_limit: None,
         }

@@ -62,6 +62,7 @@ pub(super) async fn resolve(
     if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
         config.default_namespace = namespace;
     }
+    config.context = context.map(|context| context.name.clone());
     Ok(config)
 }
 

@@ -16,7 +16,7 @@ mod unbounded;
 
 use super::OperatorError;
 use crate::{
-    crd::{self, CustomResourceDefinition},
+    crd::{self, CustomResourceDefinition, InstallError},
     resource::{Object, RulePlace},
 };
 #[cfg(feature = "dev")]
@@ -107,6 +107,20 @@ pub(crate) fn check(definitions: &[OwnDefinition]) -> Result<Vec<String>, Operat
         true => Ok(notes),
         false => Err(OperatorError::Refused(refused)),
     }
+}
+
+/// The error of an installation, with the Rust type and the place in the source if the server does not accept a field of a definition.
+pub(super) fn explained(definitions: &[OwnDefinition], error: InstallError) -> OperatorError {
+    #[cfg(feature = "dev")]
+    {
+        let problems = refusals::of_fields(definitions, &error);
+        if !problems.is_empty() {
+            return OperatorError::Refused(problems);
+        }
+    }
+    #[cfg(not(feature = "dev"))]
+    let _ = definitions;
+    error.into()
 }
 
 /// What the user should know of a definition whose conversions lead to a Service: its namespace is assumed.

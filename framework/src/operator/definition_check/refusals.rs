@@ -8,7 +8,7 @@ use crate::{
     client::{Client, Config},
     crd::{self, InstallError},
     operator::OperatorError,
-    resource::{RulePlace, StatusCause},
+    resource::{Object, RulePlace, StatusCause, StatusDetails},
 };
 
 /// Installs the definitions in an API server in this process, as `dev` does, and returns what it refuses.
@@ -44,14 +44,28 @@ fn in_own_runtime(definitions: &[OwnDefinition]) -> Result<Vec<String>, Operator
     })
 }
 
+/// The problems of the fields of the definition that a server has refused, if it names fields.
+pub(super) fn of_fields(definitions: &[OwnDefinition], error: &InstallError) -> Vec<String> {
+    let details = details(error);
+    let mut definitions = definitions.iter();
+    let refused = definitions.find(|own| {
+        details.is_some_and(|details| {
+            !details.causes.is_empty() && details.name == own.definition.name()
+        })
+    });
+    refused.map_or_else(Vec::new, |own| problems(own, error))
+}
+
+fn details(error: &InstallError) -> Option<&StatusDetails> {
+    match error {
+        InstallError::Client(error) => error.status()?.details.as_ref(),
+        _ => None,
+    }
+}
+
 /// The problems of a refused definition, each with the Rust type and the path of the field.
 fn problems(own: &OwnDefinition, error: &InstallError) -> Vec<String> {
-    let status = match error {
-        InstallError::Client(error) => error.status(),
-        _ => None,
-    };
-    let details = status.and_then(|status| status.details.as_ref());
-    let causes = details.map_or(&[][..], |details| &details.causes);
+    let causes = details(error).map_or(&[][..], |details| &details.causes);
     // A rule that alone costs too much is named a second time as a part of the sum.
     let is_told = |one: &StatusCause| {
         let is_part = |cause: &StatusCause| cause.message.contains("contributed to");
@@ -98,6 +112,13 @@ fn problem(own: &OwnDefinition, place: &Place<'_>, message: &str) -> String {
 
 /// The text of the server, with the rule and what makes it cheaper instead of general advice, if it says that a rule costs too much.
 fn with_advice(schema: &Value, place: &Place<'_>, message: &str) -> String {
+    // The server shows the rule as an object of its own.
+    if let Some((_, reason)) = message.split_once("}: compilation failed: ")
+        && let Some(rule) = place.rule()
+    {
+        let expression = expression(schema, place, rule);
+        return format!("`{expression}` does not compile: {reason}");
+    }
     if !message.contains(" cost ") {
         return message.to_owned();
     }
@@ -105,15 +126,20 @@ fn with_advice(schema: &Value, place: &Place<'_>, message: &str) -> String {
     let Some(rule) = place.rule() else {
         return format!("{message}: add the bounds that the rules lack, or simplify the rules");
     };
+    let expression = expression(schema, place, rule);
+    let bounds = match missing_bounds(schema, place, &expression) {
+        bounds if bounds.is_empty() => "lower the bounds of what it reads".to_owned(),
+        bounds => format!("add {bounds}"),
+    };
+    format!("{message}: `{expression}`: {bounds}, or simplify the expression")
+}
+
+/// The text of a rule, or of its message.
+fn expression(schema: &Value, place: &Place<'_>, rule: usize) -> String {
     let rule = &place.schema(schema)["x-kubernetes-validations"][rule];
     let part = match place.keyword.ends_with(".messageExpression") {
         true => "messageExpression",
         false => "rule",
     };
-    let expression = rule[part].as_str().unwrap_or_default();
-    let bounds = match missing_bounds(schema, place, expression) {
-        bounds if bounds.is_empty() => "lower the bounds of what it reads".to_owned(),
-        bounds => format!("add {bounds}"),
-    };
-    format!("{message}: `{expression}`: {bounds}, or simplify the expression")
+    rule[part].as_str().unwrap_or_default().to_owned()
 }

@@ -1,13 +1,14 @@
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::{
-    client::{Client, Patch, PatchParams, RestMapper},
-    crd::{self, CustomResourceDefinition},
+    client::{Client, Error, Patch, PatchParams, RestMapper},
+    crd::{self, CustomResourceDefinition, InstallError},
     operator::OperatorError,
-    resource::{DynamicObject, Manifest, Object, Scheme},
+    resource::{DynamicObject, Manifest, Object, Scheme, Status},
 };
 
 /// The manifests that the user of `dev` wants in the API server before the operator starts: definitions of other operators,
@@ -21,6 +22,8 @@ pub(in crate::operator) struct InstallFiles {
 #[derive(Debug)]
 struct FileManifest {
     file: PathBuf,
+    /// The whole text of the file.
+    text: Arc<str>,
     manifest: Manifest,
 }
 
@@ -35,11 +38,13 @@ impl InstallFiles {
             .with_other_kinds();
         let mut manifests = Vec::new();
         for file in files {
-            let text = fs::read_to_string(file).map_err(|error| failed(file, error))?;
+            let text = fs::read_to_string(file).map_err(|error| failed(file, unread(&error)))?;
+            let text: Arc<str> = text.into();
             for manifest in scheme.decode(&text) {
                 let manifest = manifest.map_err(|error| failed(file, error))?;
                 let manifest = FileManifest {
                     file: file.clone(),
+                    text: Arc::clone(&text),
                     manifest,
                 };
                 if manifest.manifest.metadata().name.is_none() {
@@ -68,7 +73,7 @@ impl InstallFiles {
     /// in the order of the files. The operator's own definitions stay as they are. `say` gets a line for each object.
     ///
     /// # Errors
-    /// [`OperatorError::InstallFile`] with document and line, if the server refuses an object.
+    /// [`OperatorError::InstallFile`] with document and line, if the server refuses an object: the line of the field, if the server names one.
     pub(in crate::operator) async fn install(
         self,
         client: &Client,
@@ -93,7 +98,10 @@ impl InstallFiles {
             }
             say(&format!("Installing {name} …"))?;
             let installed = crd::install(client, std::slice::from_ref(definition), field_manager);
-            installed.await.map_err(|error| one.failed(error))?;
+            installed.await.map_err(|error| match &error {
+                InstallError::Client(refused) => one.refused(refused),
+                _ => one.failed(error),
+            })?;
         }
         let (namespaces, objects): (Vec<_>, Vec<_>) =
             objects.into_iter().partition(FileManifest::is_namespace);
@@ -131,15 +139,46 @@ impl FileManifest {
         let body = serde_json::to_value(object).map_err(|error| self.failed(error))?;
         let params = PatchParams::apply(field_manager).force();
         let applied = api.patch(object.name(), &params, &Patch::Apply(body)).await;
-        applied.map(drop).map_err(|error| self.failed(error))
+        applied.map(drop).map_err(|error| self.refused(&error))
+    }
+
+    /// What the server says, with the line of the first field that it names.
+    fn refused(&self, error: &Error) -> OperatorError {
+        let field = error.status().and_then(named_field);
+        let line = field.map(|field| self.manifest.line_of(&self.text, &field));
+        self.failed_at(line.unwrap_or(self.manifest.line), error)
     }
 
     fn failed(&self, problem: impl std::fmt::Display) -> OperatorError {
-        let Manifest { document, line, .. } = &self.manifest;
+        self.failed_at(self.manifest.line, problem)
+    }
+
+    fn failed_at(&self, line: usize, problem: impl std::fmt::Display) -> OperatorError {
+        let document = self.manifest.document;
         failed(
             &self.file,
             format!("document {document}, line {line}: {problem}"),
         )
+    }
+}
+
+/// The first field that a server names: among the causes, or in the text about a body that does not fit the schema, such as
+/// `…: .spec.size: expected numeric`.
+fn named_field(status: &Status) -> Option<String> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut fields = causes.map(|cause| cause.field.as_str());
+    let field = fields.find(|field| !field.is_empty());
+    let mut words = status.message.split_whitespace();
+    let word =
+        || words.find_map(|word| word.strip_suffix(':').filter(|path| path.starts_with('.')));
+    field.or_else(word).map(str::to_owned)
+}
+
+/// Why a file cannot be read.
+fn unread(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        _ => error.to_string(),
     }
 }
 
@@ -238,8 +277,12 @@ mod tests {
         let large = format!(
             "{DEFINITION}\n---\napiVersion: other.example.com/v1\nkind: Gauge\nmetadata: {{name: a}}\nspec: {{size: 10}}\n"
         );
+        let listed = format!(
+            "{map}kind: List\napiVersion: v1\nitems:\n- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: b}}}}\n\
+             - apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: c}}\n  data:\n    host: a\n    port: 80\n"
+        );
         for (text, expected) in [
-            ("", &["cannot install ~/x.yaml: No such file"][..]),
+            ("", &["cannot install ~/x.yaml: there is no such file"][..]),
             (&broken, &["cannot install ~/x.yaml: document 2, line "]),
             (
                 &nameless,
@@ -255,7 +298,17 @@ mod tests {
             ),
             (
                 &large,
-                &["cannot install ~/x.yaml: document 2, line ", "spec.size"],
+                &[
+                    "cannot install ~/x.yaml: document 2, line 12: ",
+                    "spec.size",
+                ],
+            ),
+            (
+                &listed,
+                &[
+                    "cannot install ~/x.yaml: document 2, line 14: ",
+                    ".data.port",
+                ],
             ),
         ] {
             let error = installed(&[("x.yaml", text)]).await.2.unwrap_err();

@@ -1,10 +1,13 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use pilothouse_sandbox::RecordedRequest;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::trial::{Trial, if_there, place};
+use super::{
+    restless::Restless,
+    trial::{Trial, Written, if_there, place},
+};
 use crate::{
     client::{Patch, PatchParams},
     controller::{ObjectReport, ReconcileReport, annotations::RECONCILE_NOW},
@@ -24,18 +27,20 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// What one more reconcile did.
 struct Again {
     writes: Vec<RecordedRequest>,
+    /// Why the writes are too many, by their place.
+    reasons: BTreeMap<String, Restless>,
     by_time: bool,
 }
 
 impl Trial {
-    /// Reconciles each object again while nothing changes. Returns the places that each of these reconciles writes.
+    /// Reconciles each object again while nothing changes. Returns the places that each of these reconciles writes, and why that is too much.
     pub(super) async fn reconcile_again(
         &mut self,
         running: &Running,
-    ) -> Result<BTreeSet<String>, OperatorError> {
-        let mut repeated = BTreeSet::new();
+    ) -> Result<BTreeMap<String, Restless>, OperatorError> {
+        let mut repeated = BTreeMap::new();
         for example in self.examples.clone() {
-            let mut tries = Vec::new();
+            let (mut tries, mut reasons) = (Vec::new(), BTreeMap::new());
             for number in 0..MOST_TRIES {
                 let Some(again) = self.again(running, &example, number).await? else {
                     break;
@@ -45,9 +50,13 @@ impl Trial {
                 }
                 if !again.by_time {
                     tries.push(again.writes);
+                    reasons.extend(again.reasons);
                 }
                 if tries.len() == TRIES {
-                    repeated.extend(in_all(&tries));
+                    for (place, why) in in_all(&tries) {
+                        let known = reasons.remove(&place).filter(|_| why == Restless::Same);
+                        repeated.insert(place, known.unwrap_or(why));
+                    }
                     break;
                 }
             }
@@ -70,6 +79,7 @@ impl Trial {
     ) -> Result<Option<Again>, OperatorError> {
         sleep(PAUSE).await;
         self.remember();
+        let before = self.contents().await?;
         self.sandbox.clear_requests();
         let begun = Instant::now();
         let value = format!("scorecard-{number}");
@@ -92,8 +102,19 @@ impl Trial {
                 let by_time = ended.iter().any(|one| is_by_time(one));
                 sleep(PAUSE).await;
                 self.remember();
-                let writes = self.writes();
-                return Ok(Some(Again { writes, by_time }));
+                let (writes, after) = (self.writes(), self.contents().await?);
+                let reason = |write: &RecordedRequest| {
+                    let object = Written::of(write);
+                    let (before, after) = (before.get(&object)?, after.get(&object)?);
+                    let of_status = write.subresource == "status";
+                    Some((place(write), Restless::between(before, after, of_status)))
+                };
+                let reasons = writes.iter().filter_map(reason).collect();
+                return Ok(Some(Again {
+                    writes,
+                    reasons,
+                    by_time,
+                }));
             }
             if begun.elapsed() > LIMIT {
                 return Ok(None);
@@ -130,7 +151,7 @@ fn is_by_time(reconcile: &ReconcileReport) -> bool {
 }
 
 /// What is written in each of the tries: the same object, or another object of the same kind and namespace.
-fn in_all(tries: &[Vec<RecordedRequest>]) -> BTreeSet<String> {
+fn in_all(tries: &[Vec<RecordedRequest>]) -> BTreeMap<String, Restless> {
     let collection = |one: &RecordedRequest| {
         let (resource, subresource) = (one.resource.clone(), one.subresource.clone());
         (
@@ -142,11 +163,11 @@ fn in_all(tries: &[Vec<RecordedRequest>]) -> BTreeSet<String> {
     };
     let in_each =
         |is: &dyn Fn(&RecordedRequest) -> bool| tries.iter().all(|writes| writes.iter().any(is));
-    let (mut found, mut others) = (BTreeSet::new(), BTreeSet::new());
+    let (mut found, mut others) = (BTreeMap::new(), BTreeMap::new());
     let mut named = Vec::new();
     for one in tries.iter().flatten() {
         if in_each(&|other| place(other) == place(one)) {
-            found.insert(place(one));
+            found.insert(place(one), Restless::Same);
             named.push(collection(one));
         }
     }
@@ -154,7 +175,7 @@ fn in_all(tries: &[Vec<RecordedRequest>]) -> BTreeSet<String> {
     for one in tries.iter().flatten() {
         let same = collection(one);
         if !named.contains(&same) && in_each(&|other| collection(other) == same) {
-            others.insert(place(one));
+            others.insert(place(one), Restless::OtherName);
             named.push(same);
         }
     }
@@ -191,7 +212,7 @@ mod tests {
             (&[&["maps/1"], &["maps/2"], &["maps/3"]], &["patch maps/1"]),
         ] {
             let found = in_all(&tries(paths));
-            assert_eq!(Vec::from_iter(found), expected, "{paths:?}");
+            assert_eq!(Vec::from_iter(found.keys()), expected, "{paths:?}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The subcommand behind `cargo pilothouse check`: tries the operator on an API server in this process, and lists what a reviewer would
 //! find. It is hidden, because the tool calls it with the right files.
 //!
-//! `trial.rs` runs the operator with examples of its objects and looks at what it writes. `again.rs` reconciles them again while nothing changes. [`crd::breaking_changes`](crate::crd::breaking_changes)
+//! `trial.rs` runs the operator with examples of its objects and looks at what it writes. `again.rs` reconciles them again while nothing changes, and
+//! `restless.rs` says why a write then is one too many. [`crd::breaking_changes`](crate::crd::breaking_changes)
 //! compares the definitions with those that are committed.
 
 mod again;
+mod restless;
 mod trial;
 
 use std::fmt;

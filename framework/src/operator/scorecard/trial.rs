@@ -9,7 +9,7 @@ use pilothouse_sandbox::{RecordedRequest, Sandbox};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::Finding;
+use super::{Finding, restless::Restless};
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, ListParams, RestMapper},
     operator::{Operator, OperatorError, Running, dev::InstallFiles},
@@ -32,16 +32,28 @@ pub(in crate::operator) struct Trial {
     pub(super) examples: Vec<DynamicObject>,
     /// What the operator has written since the start.
     written: BTreeSet<Written>,
+    /// The objects of which it has written at least a part, such as the status.
+    touched: BTreeSet<Written>,
     findings: Vec<Finding>,
 }
 
 /// An object that the operator wrote.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Written {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Written {
     /// As `deployments.v1.apps`.
     resource: String,
     namespace: String,
     name: String,
+}
+
+impl Written {
+    pub(super) fn of(write: &RecordedRequest) -> Self {
+        Self {
+            resource: format!("{}.{}.{}", write.resource, write.version, write.group),
+            namespace: write.namespace.clone(),
+            name: write.name.clone(),
+        }
+    }
 }
 
 impl Trial {
@@ -108,13 +120,14 @@ impl Trial {
             client,
             examples,
             written: BTreeSet::new(),
+            touched: BTreeSet::new(),
             findings,
         };
         let rests = trial.quiet(&running).await;
         let (counts, by_time) = (counted(&trial.writes()), trial.is_driven_by_time(&running));
         let repeated = trial.reconcile_again(&running).await?;
         if !rests {
-            trial.endless(&counts, |place| !by_time || repeated.contains(place));
+            trial.endless(&counts, &repeated, by_time);
         }
         trial.repeats(&repeated);
         trial.look_at_failures().await?;
@@ -177,41 +190,67 @@ impl Trial {
     /// Notes the objects that the operator has written.
     pub(super) fn remember(&mut self) {
         let written = self.writes().into_iter();
-        let objects = written.filter(|one| {
-            one.status < 300
-                && one.verb != "delete"
-                && one.subresource.is_empty()
-                && !one.name.is_empty()
-        });
-        self.written.extend(objects.map(|one| Written {
-            resource: format!("{}.{}.{}", one.resource, one.version, one.group),
-            namespace: one.namespace,
-            name: one.name,
-        }));
+        let objects =
+            written.filter(|one| one.status < 300 && one.verb != "delete" && !one.name.is_empty());
+        for write in objects {
+            if write.subresource.is_empty() {
+                self.written.insert(Written::of(&write));
+            }
+            self.touched.insert(Written::of(&write));
+        }
+    }
+
+    /// The objects of which the operator has written a part, as they are now.
+    pub(super) async fn contents(&self) -> Result<BTreeMap<Written, Value>, OperatorError> {
+        let mut contents = BTreeMap::new();
+        for written in &self.touched {
+            if let Some(object) = self.api(written).await?.get_opt(&written.name).await? {
+                let value = serde_json::to_value(object);
+                let value = value.map_err(|error| OperatorError::Output(error.into()))?;
+                contents.insert(written.clone(), value);
+            }
+        }
+        Ok(contents)
     }
 
     /// Names the writes that do not end.
-    fn endless(&mut self, counts: &[(String, usize)], is_finding: impl Fn(&String) -> bool) {
-        let many = counts.iter().filter(|(_, count)| *count > 3);
-        for (place, count) in many.filter(|(place, _)| is_finding(place)) {
+    fn endless(
+        &mut self,
+        counts: &[(String, usize)],
+        repeated: &BTreeMap<String, Restless>,
+        by_time: bool,
+    ) {
+        for (place, count) in counts.iter().filter(|(_, count)| *count > 3) {
+            let why = repeated.get(place);
+            if by_time && why.is_none() {
+                continue;
+            }
+            let reason = why.map_or_else(String::new, |why| format!(": {}", why.problem()));
+            let fix = why.map_or(
+                "write the same object while nothing changes: no time, no random value, a fixed order of lists",
+                Restless::fix,
+            );
             self.findings.push(Finding::new(
                 place,
-                format!("`reconcile` has written it {count} times within {PATIENCE:?}, and does not come to rest"),
-                "write the same object while nothing changes: no time, no random value, a fixed order",
+                format!("`reconcile` has written it {count} times within {PATIENCE:?}, and does not come to rest{reason}"),
+                fix,
             ));
         }
     }
 
     /// Names what another reconcile of the same objects writes.
-    fn repeats(&mut self, repeated: &BTreeSet<String>) {
-        for place in repeated {
+    fn repeats(&mut self, repeated: &BTreeMap<String, Restless>) {
+        for (place, why) in repeated {
             if self.findings.iter().any(|finding| finding.place == *place) {
                 continue;
             }
             self.findings.push(Finding::new(
                 place,
-                "`reconcile` writes it again although nothing has changed",
-                "write the same object for the same input: no time, no random value, a fixed order; `cx.apply` then sends nothing",
+                format!(
+                    "`reconcile` writes it again although nothing else has changed: {}",
+                    why.problem()
+                ),
+                why.fix(),
             ));
         }
     }

@@ -49,6 +49,9 @@ const SETTINGS_OF_ROLES: [&str; 10] = [
 /// The flag for the namespace of the operator's pods.
 pub(in crate::operator) const OPERATOR_NAMESPACE: &str = "operator-namespace";
 
+/// The flag for a process that takes the place of another one.
+pub(in crate::operator) const HANDOVER: &str = "handover";
+
 /// The flag for a file that is compared with the output.
 pub(in crate::operator) const CHECK: &str = "check";
 
@@ -91,10 +94,21 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .value_parser(value_parser!(PathBuf))
             .help_heading(CLUSTER)
             .help("Keep the objects of the API server in this folder for the next start; without it they end with the command"),
+        // The tool `cargo pilothouse dev` gives it.
+        Arg::new(HANDOVER)
+            .long(HANDOVER)
+            .value_name("FOLDER")
+            .value_parser(value_parser!(PathBuf))
+            .requires("api-server-kubeconfig")
+            .hide(true)
+            .help("Install the definitions, and work when a line comes on standard input; its end stops the command. The folder keeps the ports"),
     ]);
     // The tool `cargo pilothouse check` calls it.
     // Its arguments stand before those of the user, which count more.
-    let scorecard = Command::new("scorecard").hide(true).args_override_self(true).arg(
+    let scorecard = Command::new("scorecard")
+        .hide(true)
+        .override_usage("cargo pilothouse check [OPTIONS] [-- OPTIONS OF THE OPERATOR]")
+        .args_override_self(true).arg(
         Arg::new("files")
             .value_name("FILE")
             .num_args(0..)

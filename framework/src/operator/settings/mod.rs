@@ -40,7 +40,7 @@ mod webhooks;
 mod tests;
 
 pub(super) use clash::clash;
-pub(super) use command::{CHECK, OPERATOR_NAMESPACE, command};
+pub(super) use command::{CHECK, HANDOVER, OPERATOR_NAMESPACE, command};
 pub(super) use defaults::Defaults;
 pub(super) use definitions::{COMPATIBLE_WITH, INSTALL, MIGRATE};
 pub(super) use election::ElectionFlags;

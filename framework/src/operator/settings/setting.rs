@@ -5,16 +5,17 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use super::Origin;
+use super::{Origin, command::HANDOVER};
 
 /// Flags that can only be given on the command line.
-const NO_SETTINGS: [&str; 5] = [
+const NO_SETTINGS: [&str; 6] = [
     "config",
     "print-settings",
     "help",
     "version",
     // Nothing but the command line chooses where `dev` installs definitions.
     "api-server-kubeconfig",
+    HANDOVER,
 ];
 
 /// If the name of a flag ends with one of these words, its value is a secret, even if the flag is not marked.

@@ -116,7 +116,7 @@ fn crd_refuses_what_an_api_server_would_refuse_and_names_the_rust_type_and_the_p
     let line = line.take_while(|line| !line.contains("sise() > 0")).count() + 1;
     let error = refused(Operator::new("sites").controller(idle::<mistyped::Site>()));
     let expected = format!(
-        "an API server would refuse the definitions:\n  {}:{line}: {place}::mistyped::Site: spec.html: x-kubernetes-validations[0].rule: Invalid value: ",
+        "an API server would refuse the definitions:\n  {}:{line}: {place}::mistyped::Site: spec.html: x-kubernetes-validations[0].rule: `self.sise() > 0` does not compile: ",
         file!()
     );
     assert!(error.starts_with(&expected), "{error}");

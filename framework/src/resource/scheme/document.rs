@@ -97,6 +97,11 @@ impl<'a> Document<'a> {
         lines.position(is_content).map_or(1, |line| line + 1)
     }
 
+    /// The line of the value at the path, counted from 1 in the whole text.
+    pub(super) fn line_of(&self, path: &[PathStep]) -> usize {
+        self.line + self.node().line_of(path) - 1
+    }
+
     fn is_json(&self) -> bool {
         self.text.trim_start().starts_with('{')
     }

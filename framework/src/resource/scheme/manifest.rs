@@ -3,8 +3,10 @@ use std::{any::Any, fmt};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{ConversionError, Scheme, conversions::Version};
-use crate::resource::{ApiResource, Object, ObjectKey, ObjectMeta, Resource, TypeMeta};
+use super::{ConversionError, Scheme, conversions::Version, document::Document};
+use crate::resource::{
+    ApiResource, Object, ObjectKey, ObjectMeta, PathStep, Resource, TypeMeta, parse_path,
+};
 
 /// An object read from a manifest.
 pub struct Manifest {
@@ -14,6 +16,8 @@ pub struct Manifest {
     pub line: usize,
     /// `apiVersion` and `kind` as they are written in the document.
     pub types: TypeMeta,
+    /// Where the object is in the document: empty, or an item of a list.
+    pub(super) path: Vec<PathStep>,
     pub(super) object: Box<dyn AnyObject>,
 }
 
@@ -44,6 +48,17 @@ impl Manifest {
         let metadata = self.metadata();
         let namespace = metadata.namespace.as_deref();
         ObjectKey::new(namespace, metadata.name.as_deref().unwrap_or_default())
+    }
+
+    /// The line of a field of the object, such as `spec.pages[0]`, counted from 1 in the text that the manifest was read from. A field that the text does
+    /// not have has the line of the innermost value around it.
+    pub(crate) fn line_of(&self, text: &str, field: &str) -> usize {
+        let is_counted = |one: &Document<'_>| !matches!(one.parse(false), Ok(Value::Null));
+        let mut documents = Document::split(text).into_iter().filter(is_counted);
+        let document = self.document.checked_sub(1);
+        let document = document.and_then(|before| documents.nth(before));
+        let path = [self.path.clone(), parse_path(field)].concat();
+        document.map_or(self.line, |document| document.line_of(&path))
     }
 
     /// The object, if it is of type `K`. Otherwise returns `None`.

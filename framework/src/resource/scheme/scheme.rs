@@ -312,6 +312,7 @@ impl Scheme {
             Ok(object) => found.push(Ok(Manifest {
                 document: place.number,
                 line: place.line(path),
+                path: path.clone(),
                 types: TypeMeta {
                     api_version: api_version.to_owned(),
                     kind: kind.to_owned(),

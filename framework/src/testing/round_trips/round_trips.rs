@@ -11,6 +11,8 @@ use crate::{
 
 /// The objects that are made of each version.
 const OBJECTS: u64 = 200;
+/// The longest value that is shown.
+const LONGEST: usize = 200;
 /// The objects among them that have to succeed. Others are not valid, or this cannot make them.
 const LEAST: u64 = 20;
 
@@ -101,7 +103,7 @@ impl<K: CustomResource> RoundTrips<K> {
     /// * what somebody changes in the other version is still there after the way back and there again.
     ///
     /// # Errors
-    /// [`BrokenRoundTrip`] names the versions, the field and the object. It contains the object, which was made for this check.
+    /// [`BrokenRoundTrip`] names the versions, the field, and its values before and after. It contains the object, which was made for this check.
     pub fn check(self) -> Result<(), BrokenRoundTrip> {
         let definition = K::crd()?;
         let definition = to_json(&definition);
@@ -220,9 +222,14 @@ impl Pair<'_> {
         for field in &kept {
             let is_declared = |(of, path): &(String, String)| of == version && is_in(field, path);
             if !self.not_in.iter().any(is_declared) {
+                let mut forgotten = there.clone();
+                forgotten["metadata"]["annotations"] = json!({});
+                let back = self.convert(&forgotten, self.from, object)?;
                 let problem = format!(
-                    "{version} does not express {field} of {}: convert the field, or name it with `not_in({version:?}, [{field:?}])`",
-                    self.from.version
+                    "{version} does not express {field} of {}: convert the field, or name it with `not_in({version:?}, [{field:?}])`\n  before: {}\n  after:  {}",
+                    self.from.version,
+                    shown(at(object, field)),
+                    shown(at(&back, field))
                 );
                 return Err(self.broken(problem, object));
             }
@@ -254,7 +261,8 @@ impl Pair<'_> {
                     ". The schema allows a value that the type does not read: give the field a `pattern`, `values` or bounds, or an `example` if it takes any value"
                 }
             };
-            self.broken(format!("{error}{hint}"), made)
+            let object = shown(&versions::content(made));
+            self.broken(format!("{error}{hint}\n  object: {object}"), made)
         })
     }
 
@@ -265,16 +273,21 @@ impl Pair<'_> {
         when: &str,
         made: &Value,
     ) -> Result<(), BrokenRoundTrip> {
-        let lost = first_loss(
-            &versions::content(other),
-            &versions::content(one),
-            String::new(),
-        );
+        let (before, after) = (versions::content(other), versions::content(one));
+        let lost = first_loss(&before, &after, String::new());
         match lost {
             None => Ok(()),
-            Some(path) => {
+            Some(Loss {
+                path,
+                before,
+                after,
+            }) => {
                 let (from, to) = (&self.from.version, &self.to.version);
-                let problem = format!("between {from} and {to}, {path} is another value {when}");
+                let problem = format!(
+                    "between {from} and {to}, {path} is another value {when}\n  before: {}\n  after:  {}",
+                    shown(before),
+                    shown(after)
+                );
                 Err(self.broken(problem, made))
             }
         }
@@ -295,8 +308,15 @@ fn is_in(field: &str, whole: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The path of a value in `before` that is another one in `after`. A type may add defaults.
-fn first_loss(before: &Value, after: &Value, path: String) -> Option<String> {
+/// A value that a conversion has changed.
+struct Loss<'a> {
+    path: String,
+    before: &'a Value,
+    after: &'a Value,
+}
+
+/// The first value in `before` that is another one in `after`. A type may add defaults.
+fn first_loss<'a>(before: &'a Value, after: &'a Value, path: String) -> Option<Loss<'a>> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => before.iter().find_map(|(name, value)| {
             let dot = if path.is_empty() { "" } else { "." };
@@ -313,11 +333,33 @@ fn first_loss(before: &Value, after: &Value, path: String) -> Option<String> {
             })
         }
         _ if before == after => None,
-        _ => Some(path),
+        _ => Some(Loss {
+            path,
+            before,
+            after,
+        }),
     }
 }
 
-/// Why a conversion loses something.
+/// The value of a field.
+fn at<'a>(object: &'a Value, field: &str) -> &'a Value {
+    field.split('.').fold(object, |value, name| &value[name])
+}
+
+/// A value as JSON, shortened.
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "nothing".into(),
+        value => value.to_string(),
+    };
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Why a conversion loses something: the versions, the field, and its values before and after. The text has few lines; [`object`](Self::object) is
+/// everything.
 #[derive(Clone, PartialEq)]
 pub struct BrokenRoundTrip {
     kind: String,
@@ -326,6 +368,11 @@ pub struct BrokenRoundTrip {
 }
 
 impl BrokenRoundTrip {
+    /// The object that was converted, if there is one.
+    pub fn object(&self) -> Option<&Value> {
+        self.object.as_ref()
+    }
+
     fn new<K: Resource>(problem: String, object: Option<Value>) -> Self {
         let kind = K::KIND.to_owned();
         Self {
@@ -349,15 +396,11 @@ impl From<CrdError> for BrokenRoundTrip {
 /// `round trip of Page: v1beta1 does not express spec.language of v1: …`.
 impl fmt::Display for BrokenRoundTrip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "round trip of {}: {}", self.kind, self.problem)?;
-        match &self.object {
-            Some(object) => write!(f, "\nthe object: {object}"),
-            None => Ok(()),
-        }
+        write!(f, "round trip of {}: {}", self.kind, self.problem)
     }
 }
 
-/// The text, because tests unwrap the error.
+/// As the text, so that `unwrap` in a test shows it.
 impl fmt::Debug for BrokenRoundTrip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
