@@ -120,7 +120,7 @@ pub(crate) fn format(sources: &[PathBuf]) {
     let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// A source as rustfmt writes it, with the settings of this folder. Unlike [`format`] it touches no other file: rustfmt follows the modules of a file.
+/// A source as rustfmt writes it, with the settings of this folder. Unlike [`format`](fn@format) it touches no other file: rustfmt follows the modules of a file.
 /// `None` without rustfmt, or if the source is no Rust.
 pub(crate) fn formatted(text: &str, folder: &Path) -> Option<String> {
     let mut command = Command::new("rustfmt");

@@ -52,7 +52,7 @@ impl Manifest {
 
     /// The line of a field of the object, such as `spec.pages[0]`, counted from 1 in the text that the manifest was read from. A field that the text does
     /// not have has the line of the innermost value around it.
-    pub(crate) fn line_of(&self, text: &str, field: &str) -> usize {
+    pub fn line_of(&self, text: &str, field: &str) -> usize {
         let is_counted = |one: &Document<'_>| !matches!(one.parse(false), Ok(Value::Null));
         let mut documents = Document::split(text).into_iter().filter(is_counted);
         let document = self.document.checked_sub(1);

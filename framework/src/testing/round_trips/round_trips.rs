@@ -261,7 +261,7 @@ impl Pair<'_> {
                     ". The schema allows a value that the type does not read: give the field a `pattern`, `values` or bounds, or an `example` if it takes any value"
                 }
             };
-            let object = shown(&versions::content(made));
+            let object = shown(Some(&versions::content(made)));
             self.broken(format!("{error}{hint}\n  object: {object}"), made)
         })
     }
@@ -285,7 +285,7 @@ impl Pair<'_> {
                 let (from, to) = (&self.from.version, &self.to.version);
                 let problem = format!(
                     "between {from} and {to}, {path} is another value {when}\n  before: {}\n  after:  {}",
-                    shown(before),
+                    shown(Some(before)),
                     shown(after)
                 );
                 Err(self.broken(problem, made))
@@ -312,7 +312,8 @@ fn is_in(field: &str, whole: &str) -> bool {
 struct Loss<'a> {
     path: String,
     before: &'a Value,
-    after: &'a Value,
+    /// `None` if the field is gone.
+    after: Option<&'a Value>,
 }
 
 /// The first value in `before` that is another one in `after`. A type may add defaults.
@@ -323,7 +324,11 @@ fn first_loss<'a>(before: &'a Value, after: &'a Value, path: String) -> Option<L
             let inner = format!("{path}{dot}{name}");
             match after.get(name) {
                 Some(after) => first_loss(value, after, inner),
-                None => Some(inner),
+                None => Some(Loss {
+                    path: inner,
+                    before: value,
+                    after: None,
+                }),
             }
         }),
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
@@ -336,22 +341,20 @@ fn first_loss<'a>(before: &'a Value, after: &'a Value, path: String) -> Option<L
         _ => Some(Loss {
             path,
             before,
-            after,
+            after: Some(after),
         }),
     }
 }
 
 /// The value of a field.
-fn at<'a>(object: &'a Value, field: &str) -> &'a Value {
-    field.split('.').fold(object, |value, name| &value[name])
+fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
+    let mut names = field.split('.');
+    names.try_fold(object, |value, name| value.get(name))
 }
 
 /// A value as JSON, shortened.
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::Null => "nothing".into(),
-        value => value.to_string(),
-    };
+fn shown(value: Option<&Value>) -> String {
+    let text = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
