@@ -202,6 +202,8 @@ async fn moving(kubeconfig: &Path) {
     let params = DeleteParams::background();
     world.notes.delete("control", &params).await.unwrap();
     let refused = world.error("uninstall").await;
+    let (cluster, refused) = refused.split_once('\n').unwrap();
+    assert!(cluster.starts_with("Cluster: https://"), "{cluster}");
     assert_eq!(
         refused,
         "error: nothing was removed: `notes uninstall --yes` removes the finalizers, with the other flags of this command\n"

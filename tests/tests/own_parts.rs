@@ -376,7 +376,7 @@ fn dev_prints_its_kubeconfig_first_and_installs_files_before_the_operator_starts
     let refused = dev(&file).output().unwrap();
     let error = text(&refused.stderr);
     let expected = format!(
-        "error: cannot install {}: document 2, line 5: ",
+        "error: cannot install {}: document 2, line 8: ",
         file.display()
     );
     assert!(error.starts_with(&expected), "{error}");

@@ -240,7 +240,8 @@ async fn on_a_real_api_server_its_controller_migrates_the_objects() {
     world.store_older(["a", "b"].map(str::to_owned)).await;
     let before = world.version_of("a").await;
     let (text, error) = ended(&notes("crd migrate", Some(server.kubeconfig())).await);
-    assert_eq!(error, "");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.starts_with("Cluster: https://"), "{error}");
     let last = format!(
         "{NAME}: all objects are stored as v1 now, none as v1alpha1 (written by the cluster)\n"
     );

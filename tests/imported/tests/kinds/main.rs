@@ -3,7 +3,7 @@
 mod objects;
 
 use imported::{Kind, Project, kinds};
-use objects::{Original, same};
+use objects::{Original, same, without_nulls};
 use pilothouse::testing::Cluster;
 use serde_json::Value;
 
@@ -88,7 +88,8 @@ fn what_fits_the_original_schema_fits_the_type_and_its_definition() {
             let what = format!("{of}, object {seed}: {object}");
             let written = (kind.read_and_write)(&object);
             let written = written.unwrap_or_else(|error| panic!("{what}: {error}"));
-            same(&object, &written, &what);
+            // A type has no field for the difference between a null and nothing.
+            same(&without_nulls(&object), &without_nulls(&written), &what);
             let Some(made) = &made else { continue };
             let mut kept = object.clone();
             assert_eq!(made.prune(&mut kept), [""; 0], "{what}");

@@ -92,6 +92,19 @@ pub(crate) fn same(one: &Value, other: &Value, what: &str) {
     assert_eq!(one, other, "{what}");
 }
 
+/// The object without the fields that are null.
+pub(crate) fn without_nulls(object: &Value) -> Value {
+    match object {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields = fields.map(|(name, value)| (name.clone(), without_nulls(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
 /// The server sets this field, and a sample may have it as null.
 fn without_empty_metadata(object: &mut Value) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
