@@ -7,4 +7,5 @@ pub mod kubectl;
 pub mod layers;
 pub mod prometheus;
 pub mod real;
+pub mod served;
 pub mod soak;

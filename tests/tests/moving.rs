@@ -1,7 +1,6 @@
 //! The commands `adopt-from` and `uninstall` as processes, on the sandbox over HTTPS and on a real API server.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::{Output, Stdio},
     time::Duration,
@@ -16,8 +15,7 @@ use pilothouse::{
     k8s::api::core::v1::ConfigMap,
     resource::{DynamicObject, Object, Scheme},
 };
-use pilothouse_sandbox::Sandbox;
-use pilothouse_tests::real::RealServer;
+use pilothouse_tests::{real::RealServer, served::ServedSandbox};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -228,14 +226,7 @@ async fn moving(kubeconfig: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_moves_here_and_is_uninstalled() {
-    let sandbox = Sandbox::builder().build().unwrap();
-    let address = ([127, 0, 0, 1], 0).into();
-    let server = sandbox.serve_https(address).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    fs::write(&kubeconfig, sandbox.kubeconfig(&server)).unwrap();
-    moving(&kubeconfig).await;
-    sandbox.shutdown().await;
+    moving(ServedSandbox::start().await.kubeconfig()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

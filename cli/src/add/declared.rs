@@ -47,7 +47,7 @@ impl Declared {
 }
 
 /// The modules from the library to a file.
-fn file_modules(file: &Path, root: &Path) -> Vec<String> {
+pub(super) fn file_modules(file: &Path, root: &Path) -> Vec<String> {
     let folder = root.parent().unwrap_or(Path::new(""));
     if file == root {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn split(name: &str) -> (Vec<String>, &str) {
 /// The declaration of a kind in the sources. Among several it is the one that serves the others, or the only one of this program. `modules` are those that the user names.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// The sources have no such declaration, or more than one.
 pub(super) fn find(
     sources: &Path,
     root: &Path,

@@ -4,7 +4,6 @@
 mod by_cluster;
 
 use std::{
-    fs,
     path::Path,
     process::{Output, Stdio},
 };
@@ -16,8 +15,7 @@ use pilothouse::{
     resource::{ApiResource, DynamicObject, Object, Scheme},
     testing::{Answer, Cluster, RequestMatcher},
 };
-use pilothouse_sandbox::Sandbox;
-use pilothouse_tests::real::RealServer;
+use pilothouse_tests::{real::RealServer, served::ServedSandbox};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -227,14 +225,7 @@ async fn install_and_migrate(kubeconfig: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn definitions_are_installed_and_objects_are_migrated() {
-    let sandbox = Sandbox::builder().build().unwrap();
-    let address = ([127, 0, 0, 1], 0).into();
-    let server = sandbox.serve_https(address).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    fs::write(&kubeconfig, sandbox.kubeconfig(&server)).unwrap();
-    install_and_migrate(&kubeconfig).await;
-    sandbox.shutdown().await;
+    install_and_migrate(ServedSandbox::start().await.kubeconfig()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

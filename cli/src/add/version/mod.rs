@@ -180,22 +180,13 @@ fn tell(
 /// library exports the kind, if other programs use it.
 fn place(source: &Path, root: &Path) -> Result<String, Error> {
     let folder = root.parent().unwrap_or(Path::new(""));
-    let Ok(below) = source.strip_prefix(folder) else {
+    if !source.starts_with(folder) {
         return Ok(String::new());
-    };
-    let mut modules: Vec<String> = below
-        .with_extension("")
-        .iter()
-        .map(|one| one.to_string_lossy().into_owned())
-        .collect();
-    if modules.last().is_some_and(|last| last == "mod") {
-        modules.pop();
     }
+    let modules = declared::file_modules(source, root);
     let library = fs::read_to_string(root).map_err(Error::file(root))?;
     match modules.first() {
-        Some(first) if source != root && edit::is_public(&library, first) => {
-            Ok(format!("::{}", modules.join("::")))
-        }
+        Some(first) if edit::is_public(&library, first) => Ok(format!("::{}", modules.join("::"))),
         _ => Ok(String::new()),
     }
 }

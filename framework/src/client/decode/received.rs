@@ -14,8 +14,8 @@ use crate::{
 
 /// An object that a cache has received, in the form in which it stores it.
 pub(crate) enum Received<K> {
-    /// A small object. To decode it costs little more than to read the fields that a cache needs, and its decoded form is
-    /// not much larger than its bytes with them.
+    /// A small object. To decode it costs little more than to read the fields that a cache needs, and it takes about 1 KB more
+    /// memory than its bytes.
     Decoded(Arc<K>),
     /// Any other object, and a small one that does not decode.
     Bytes(ObjectBytes),

@@ -151,7 +151,7 @@ impl Versions {
         !matches!(self.trip(object), Some(Err(TypedFailure::Unfit { .. })))
     }
 
-    /// Converts an object with the code of the program alone. `None` if there is none for its version.
+    /// Converts an object with the program's code, and keeps nothing in an annotation. Returns `None` if the program does not convert its version.
     #[cfg(feature = "dev")]
     fn trip(&self, object: &Value) -> Option<Result<TypedTrip, TypedFailure>> {
         let version = object["apiVersion"].as_str()?;
