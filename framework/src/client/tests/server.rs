@@ -131,11 +131,13 @@ impl Site {
                 if site.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
-                let answer = (site.handler)(&seen);
-                if answer.is_none() {
+                let Some(answer) = (site.handler)(&seen) else {
+                    // The connection ends without another byte. An error here would first reset the stream of
+                    // HTTP/2, and a client may see that before it sees the end of the connection.
                     broken.send_replace(true);
-                }
-                answer.ok_or("broken off")
+                    return std::future::pending().await;
+                };
+                Ok::<_, Infallible>(answer)
             }
         });
         let io = TokioIo::new(io);
