@@ -149,7 +149,7 @@
 //! | number | promise |
 //! | --- | --- |
 //! | R1 | Two calls for one object never overlap. |
-//! | R2 | A change during a reconcile leads to another reconcile. |
+//! | R2 | A change during a reconcile leads to another reconcile. The event of an own write of a child does not, if it can be no news. |
 //! | R3 | A reconcile gets the present object from the cache, not an event. |
 //! | R4 | No reconcile starts before the caches of its controller have synced. |
 //! | R5 | An object is reconciled again only after the caches have what its last reconcile wrote. |

@@ -49,6 +49,7 @@ pub(crate) struct ControllerMetrics {
     pub write_pauses: IntCounter,
     /// Events that only echoed a status that this controller had written.
     pub status_echoes: IntCounter,
+    pub child_echoes: IntCounter,
 }
 
 /// Reconciles that caused another reconcile of the same object, by reason.
@@ -110,6 +111,7 @@ pub(super) struct ControllerFamilies {
     writes: IntCounterVec,
     write_pauses: IntCounterVec,
     status_echoes: IntCounterVec,
+    child_echoes: IntCounterVec,
 }
 
 impl ControllerFamilies {
@@ -220,6 +222,12 @@ impl ControllerFamilies {
                 "Events that only echoed a status that the controller itself had written.",
                 controller,
             ),
+            child_echoes: families::counter(
+                registry,
+                "pilothouse_controller_child_echoes_total",
+                "Events that only echoed what the last reconcile of an object wrote to a child.",
+                controller,
+            ),
         }
     }
 
@@ -248,6 +256,7 @@ impl ControllerFamilies {
             writes_skipped: self.writes.with_label_values(&[name, "skipped"]),
             write_pauses: self.write_pauses.with_label_values(label),
             status_echoes: self.status_echoes.with_label_values(label),
+            child_echoes: self.child_echoes.with_label_values(label),
         }
     }
 }

@@ -37,6 +37,15 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 
 impl FaultRun {
     pub(crate) async fn of(seed: u64) -> Self {
+        Self::with(seed, true).await
+    }
+
+    /// As [`of`](Self::of), with a reconciler that reads no child before it applies it.
+    pub(crate) async fn without_reads(seed: u64) -> Self {
+        Self::with(seed, false).await
+    }
+
+    async fn with(seed: u64, reads: bool) -> Self {
         let random = SeededRandom::new(seed);
         let cluster = Cluster::with(Sandbox::builder().seed(seed).simulator(false)).unwrap();
         cluster.install::<Widget>().await.unwrap();
@@ -63,6 +72,7 @@ impl FaultRun {
             random: random.clone(),
             record: record.clone(),
             finalizes: seed.is_multiple_of(2),
+            reads,
         };
         let operator = Operator::new("storm").controller(reconciler);
         let running = operator.start(cluster.client().clone()).await.unwrap();

@@ -8,6 +8,7 @@ mod r13_one_copy;
 mod r14_bounded;
 mod r1_one_at_a_time;
 mod r2_no_lost_wake_up;
+mod r2_own_writes;
 mod r3_level_not_edge;
 mod r4_sync_first;
 mod r5_read_your_writes;

@@ -23,6 +23,8 @@ pub(crate) struct RandomReconciler {
     pub(crate) record: Record,
     /// Whether it uses a finalizer.
     pub(crate) finalizes: bool,
+    /// Whether its calls read children.
+    pub(crate) reads: bool,
 }
 
 /// The function of a call.
@@ -135,6 +137,9 @@ impl Drop for RunningCall<'_> {
 impl RandomReconciler {
     /// Records the state on which a call works.
     fn check_state(&self, cx: &Context<Widget>, object: Option<&Widget>) -> Result<()> {
+        if !self.reads {
+            return Ok(());
+        }
         let name = cx.key().name();
         let own = cx.get::<Widget>(name)?;
         let child = cx.get::<ConfigMap>(name)?;

@@ -56,6 +56,9 @@ impl<K: Reconcilable> Context<K> {
     /// Kubernetes there is such a doubt wherever an object has a field that the body has not. An upgrade of the operator
     /// that writes other fields, another field manager or another API version leads to one write per child.
     ///
+    /// The event of the write leads to no further reconcile if the call succeeds, applies the child once, and reads no object of its
+    /// kind ([R2](crate#guarantees)). So use the returned object, and not [`get`](Self::get), to learn how the child is.
+    ///
     /// [`ready_or_wait`](crate::resource::HasReadiness::ready_or_wait) on the answer ends the reconcile until the child is ready.
     ///
     /// [`apply_child`](Self::apply_child) applies detached children and children of kinds known only at run time.

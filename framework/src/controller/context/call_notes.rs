@@ -1,6 +1,6 @@
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::HashMap,
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -10,31 +10,77 @@ use serde_json::Value;
 
 use crate::{
     cache::{Lister, UndecodableRead},
+    controller::state::{ObjectId, object_id},
     resource::{ApiResource, Object, ObjectKey, Undecodable},
 };
 
 /// The children that one call asked for. A child is noted before anything is sent, so that pruning keeps it even if the
 /// write failed. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RequestedChildren(LazyShared<HashSet<Child>>);
-
-/// Group, plural and key. The Rust type does not matter: one kind may be written as several types.
-type Child = (Cow<'static, str>, Cow<'static, str>, ObjectKey);
+pub(super) struct RequestedChildren(LazyShared<HashMap<ObjectId, usize>>);
 
 impl RequestedChildren {
     /// Notes a child. Returns whether it was not noted before.
     pub(super) fn note(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
-        self.0.get_or_make().insert(child(resource, key))
+        let mut requested = self.0.get_or_make();
+        let times = requested.entry(object_id(resource, key)).or_default();
+        *times += 1;
+        *times == 1
     }
 
     pub(super) fn contains(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
         let requested = self.0.get();
-        requested.is_some_and(|requested| requested.contains(&child(resource, key)))
+        requested.is_some_and(|requested| requested.contains_key(&object_id(resource, key)))
+    }
+
+    /// Whether the call asked for the child exactly once.
+    pub(super) fn is_noted_once(&self, child: &ObjectId) -> bool {
+        let requested = self.0.get();
+        requested.is_some_and(|requested| requested.get(child) == Some(&1))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.get().is_none()
     }
 }
 
-fn child(resource: &ApiResource, key: &ObjectKey) -> Child {
-    (resource.group.clone(), resource.plural.clone(), key.clone())
+/// The kinds that one call read. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadKinds(LazyShared<Kinds>);
+
+#[derive(Debug, Default)]
+struct Kinds {
+    /// The call asked for a way to read all kinds.
+    all: bool,
+    /// Group and plural of each. A call reads few kinds.
+    some: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+}
+
+impl ReadKinds {
+    pub(super) fn note(&self, resource: &ApiResource) {
+        let mut kinds = self.0.get_or_make();
+        if !kinds.contains(&resource.group, &resource.plural) {
+            let kind = (resource.group.clone(), resource.plural.clone());
+            kinds.some.push(kind);
+        }
+    }
+
+    pub(super) fn note_all(&self) {
+        self.0.get_or_make().all = true;
+    }
+
+    /// Whether the call may have read the kind of the object.
+    pub(super) fn contains(&self, (group, plural, _): &ObjectId) -> bool {
+        let kinds = self.0.get();
+        kinds.is_some_and(|kinds| kinds.contains(group, plural))
+    }
+}
+
+impl Kinds {
+    fn contains(&self, group: &str, plural: &str) -> bool {
+        let mut some = self.some.iter();
+        self.all || some.any(|(one, of)| one == group && of == plural)
+    }
 }
 
 /// The first object that a read of one call met and that does not decode. What the call made of the other objects may be too

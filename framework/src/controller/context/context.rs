@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     apply_detached::FirstApplies,
     blocking::BlockingCalls,
-    call_notes::{LastStatus, RequestedChildren, UndecodableReads},
+    call_notes::{LastStatus, ReadKinds, RequestedChildren, UndecodableReads},
     fingerprints::Fingerprints,
     ready_condition::ReadyCondition,
 };
@@ -45,6 +45,7 @@ pub struct Context<K> {
     /// The next reconcile does not wait for what this context writes.
     pub(super) uncached: bool,
     pub(super) requested: RequestedChildren,
+    pub(super) read_kinds: ReadKinds,
     pub(super) undecodable_reads: UndecodableReads,
     pub(super) last_status: LastStatus,
     pub(super) blocking_calls: BlockingCalls,
@@ -94,6 +95,7 @@ impl<K: Reconcilable> Context<K> {
             shared: shared.clone(),
             uncached: false,
             requested: RequestedChildren::default(),
+            read_kinds: ReadKinds::default(),
             undecodable_reads: UndecodableReads::default(),
             last_status: LastStatus::default(),
             blocking_calls: BlockingCalls::default(),
@@ -133,6 +135,7 @@ impl<K: Reconcilable> Context<K> {
             shared: self.shared.clone(),
             uncached: self.uncached,
             requested: self.requested.clone(),
+            read_kinds: self.read_kinds.clone(),
             undecodable_reads: self.undecodable_reads.clone(),
             last_status: self.last_status.clone(),
             blocking_calls: self.blocking_calls.clone(),
@@ -192,7 +195,11 @@ impl<K: Reconcilable> Context<K> {
 
     /// A client that sends requests to the API server and does not read the caches. It sends only what `wire` declares:
     /// [`client::ErrorKind::NotDeclared`](crate::client::ErrorKind::NotDeclared) names the missing line.
+    ///
+    /// A call that asks for it counts as one that read all kinds: the events of its own writes lead to another call
+    /// ([R2](crate#guarantees)).
     pub fn live(&self) -> &Client {
+        self.read_kinds.note_all();
         &self.shared.client
     }
 
@@ -257,6 +264,19 @@ impl<K: Reconcilable> Context<K> {
     /// Whether this call asked for the child: by an apply, a creation, an update, a patch or a claim.
     pub(crate) fn has_requested(&self, resource: &ApiResource, child: &ObjectKey) -> bool {
         self.requested.contains(resource, child)
+    }
+
+    /// The call has ended. The events that it held back lead to another call, unless it succeeded and they only echo its writes.
+    ///
+    /// An echo is no change only for a call that did not read the kind: otherwise it may have decided by an older version. And
+    /// only if it is the one request for the object: between two of them another client may have changed the object.
+    pub(crate) fn end(&self, succeeded: bool) {
+        if self.requested.is_empty() {
+            return;
+        }
+        self.shared.controller.end_run(&self.key, |object| {
+            succeeded && self.requested.is_noted_once(object) && !self.read_kinds.contains(object)
+        });
     }
 
     /// An object that this call read, alone or in a list, and that does not decode.

@@ -78,6 +78,7 @@ impl<K: Reconcilable> Context<K> {
     /// * [`Error::Gone`] if the reconciled object is gone, and its UID with it.
     pub fn list_owned<C: Resource>(&self) -> Result<Listing<C>, Error> {
         let uid = self.owner("list")?.uid().unwrap_or_default();
+        self.read_kinds.note(&ApiResource::of::<C>());
         let cache = self.cache::<C>();
         let cache = cache.ok_or_else(|| Error::not_wired("list", C::KIND, MissingLine::Owns))?;
         let mut owned: Listing<C> = self.undecodable_reads.note_reads_of(cache).by_owner(uid);
@@ -133,6 +134,7 @@ impl<K: Reconcilable> Context<K> {
         verb: &'static str,
         resource: &ApiResource,
     ) -> Result<Lister<C>, Error> {
+        self.read_kinds.note(resource);
         let lister = self.shared.controller.caches.get(resource);
         lister.ok_or_else(|| Error::not_wired_dynamic::<C>(verb, resource, MissingLine::Reads))
     }
@@ -160,6 +162,7 @@ impl<K: Reconcilable> Context<K> {
     }
 
     fn typed_cache<C: Resource>(&self, verb: &'static str) -> Result<Lister<C>, Error> {
+        self.read_kinds.note(&ApiResource::of::<C>());
         let not_wired = || Error::not_wired(verb, C::KIND, MissingLine::Reads);
         self.cache::<C>().ok_or_else(not_wired)
     }

@@ -3,7 +3,10 @@ use crate::{
     cache::Field,
     client::{self, Deleted},
     controller::{
-        error::Error, history::whole, reconcilable::Reconcilable, state::ControllerState,
+        error::Error,
+        history::whole,
+        reconcilable::Reconcilable,
+        state::{ControllerState, ObjectId, object_id},
     },
     events::NewEvent,
     resource::{ApiResource, Object, ObjectKey},
@@ -26,10 +29,18 @@ impl<K: Reconcilable> Context<K> {
         send: impl Future<Output = Result<C, client::Error>>,
     ) -> Result<C, Error> {
         let before = self.before_write::<C>(resource, key);
+        let object = self.leads_back(resource, key);
+        let controller = &self.shared.controller;
+        if let Some(object) = &object {
+            controller.begin_run_write(&self.key, self.run, object.clone());
+        }
         let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
         self.record(verb, resource, key, before, answer.as_ref().map(Some));
         let answer = answer.map_err(|error| with_verb(verb, error))?;
+        if let Some(object) = &object {
+            controller.run_write_answered(&self.key, self.run, object, answer.metadata());
+        }
         if !self.uncached {
             self.note_write(resource, &answer);
         }
@@ -67,6 +78,17 @@ impl<K: Reconcilable> Context<K> {
         };
         writes.deleted(&self.key, resource, key, uid, version, &before);
         Ok(answer)
+    }
+
+    /// The object, if the events of its kind lead to its owner, which may be the reconciled object. Every call reads its own
+    /// kind. A name that the server generates is not known before.
+    fn leads_back(&self, resource: &ApiResource, key: &ObjectKey) -> Option<ObjectId> {
+        let own = self.resource();
+        let is_own = own.plural == resource.plural && own.group == resource.group;
+        let mut detached = self.shared.detached_kinds.iter();
+        let leads_back = self.shared.controller.caches.is_owned(resource)
+            || detached.any(|(_, kind)| kind == resource);
+        (!is_own && leads_back && !key.name().is_empty()).then(|| object_id(resource, key))
     }
 
     /// The object as the cache has it, if it is recorded what writes change.

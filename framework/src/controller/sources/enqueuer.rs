@@ -7,7 +7,7 @@ use crate::{
     controller::{
         cause::{Cause, Causes},
         reconcilable::Reconcilable,
-        state::ControllerState,
+        state::{ControllerState, Shown},
     },
     queue::{Note, Priority},
     resource::ObjectKey,
@@ -57,14 +57,22 @@ impl<K: Reconcilable> Enqueuer<K> {
         enqueuer
     }
 
-    /// As [`enqueue`](Self::enqueue). `what` tells what changed, if somebody wants to know.
+    /// As [`enqueue`](Self::enqueue). `shown` is the version of another object that an event shows: if it is the echo of a write
+    /// of the last run for `key`, `key` is not added. `what` tells what changed, if somebody wants to know.
     pub(crate) fn enqueue_for(
         &self,
         key: ObjectKey,
         priority: Priority,
         cause: Cause,
-        what: impl FnOnce() -> String,
+        shown: Option<Shown<'_>>,
+        what: impl Fn() -> String,
     ) {
+        if let Some(shown) = shown
+            && self.gate.is_open()
+            && self.is_echo_of_run(&key, priority, cause, shown, &what)
+        {
+            return;
+        }
         if let Some(history) = &self.history {
             history.caused(&key, cause, what());
         }
@@ -78,6 +86,11 @@ impl<K: Reconcilable> Enqueuer<K> {
 }
 
 impl Gate {
+    fn is_open(&self) -> bool {
+        let held_keys = self.held_keys.as_ref();
+        held_keys.is_none_or(|keys| matches!(&*keys.lock(), HeldKeys::Open))
+    }
+
     fn enqueue(&self, key: ObjectKey, priority: Priority, cause: Cause) {
         if let Some(held_keys) = &self.held_keys
             && let HeldKeys::Closed(keys) = &mut *held_keys.lock()

@@ -3,10 +3,10 @@ use crate::{
     cache::EventOrigin,
     controller::{
         predicate::{Change, Predicate, Version},
-        state::ControllerState,
+        state::{ControllerState, Shown},
     },
     queue::Priority,
-    resource::Object,
+    resource::{ApiResource, Object},
 };
 
 /// Whether a change counts. It counts if there is no predicate, if the predicate does not refuse it, and if the predicate
@@ -34,6 +34,20 @@ pub(crate) fn leaves_out<C: Object>(
     let object = &Version::Stored(object);
     let initial = true;
     !passes(controller, predicate, &Change::Created { object, initial })
+}
+
+/// The version that a change shows, if it may be the echo of a write: a deletion and a resync are none.
+pub(super) fn shown<'a, C: Object>(
+    resource: &'a ApiResource,
+    change: &Change<'a, Version<'_, C>>,
+) -> Option<Shown<'a>> {
+    match change {
+        Change::Created { object: new, .. } | Change::Updated { new, .. } => Some(Shown {
+            resource,
+            metadata: new.metadata(),
+        }),
+        _ => None,
+    }
 }
 
 /// The priority of the keys that an event adds. The changes of a list may be old, and there may be many at once: a change

@@ -3,7 +3,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     described::described,
     enqueuer::Enqueuer,
-    filter::{passes, priority},
+    filter::{passes, priority, shown},
     kind::{Kind, KindWiring},
     wiring::Connection,
 };
@@ -15,6 +15,7 @@ use crate::{
         owners::{References, is_of_another, owners},
         predicate::{Predicate, Version, Versions},
         reconcilable::Reconcilable,
+        state::Shown,
         wired::Role,
     },
     queue::Priority,
@@ -50,17 +51,24 @@ where
             predicate,
             references: which,
         } = self;
-        let name = kind.resource.kind.clone();
+        let resource = kind.resource.clone();
+        let name = resource.kind.clone();
         kind.listen(environment, enqueuer, move |event: &Event<C>, origin| {
             let priority = priority(origin);
             let is_undecodable = event.undecodable().is_some();
             for change in Versions::of(event).changes() {
                 let add = |child: &Version<'_, C>, lost: bool| {
-                    let child = child.metadata();
-                    let references = child.owner_references.as_deref().unwrap_or_default();
-                    let namespace = child.namespace.as_deref();
-                    let what = || described(&name, &change);
-                    add_owners(&queue, references, namespace, which, lost, priority, &what);
+                    let metadata = child.metadata();
+                    let owners = Owners {
+                        references: metadata.owner_references.as_deref().unwrap_or_default(),
+                        namespace: metadata.namespace.as_deref(),
+                        which,
+                    };
+                    let of = match lost {
+                        true => Of::LostChild,
+                        false => Of::Child(shown(&resource, &change)),
+                    };
+                    add_owners(&queue, owners, of, priority, &|| described(&name, &change));
                 };
                 let (old, new) = (change.old(), change.new());
                 // For an owner this is the loss or the gain of a child, which no predicate may hide.
@@ -80,28 +88,51 @@ where
             let entry = event.entry();
             if entry.undecodable().is_some() {
                 let (key, references) = (entry.key(), entry.owner_references());
+                let owners = Owners {
+                    references: &references,
+                    namespace: key.namespace(),
+                    which,
+                };
                 let what = || format!("{name} {key} does not decode");
-                let namespace = key.namespace();
-                add_owners(&queue, &references, namespace, which, true, priority, &what);
+                add_owners(&queue, owners, Of::LostChild, priority, &what);
             }
         })
     }
 }
 
-/// Adds the owners that a child's references name. With `lost` the child does not belong to them any more. This concerns a new
-/// owner of the same name too: the child may have been in its way.
+/// The owners that an object names.
+struct Owners<'a> {
+    references: &'a [OwnerReference],
+    namespace: Option<&'a str>,
+    which: References,
+}
+
+/// How the object belongs to the owners that it names.
+enum Of<'a> {
+    /// As a child. The version is that of an event, which may be the echo of a write.
+    Child(Option<Shown<'a>>),
+    /// Not any more. This concerns a new owner of the same name too: the child may have been in its way.
+    LostChild,
+}
+
+/// Adds the owners that a child names.
 fn add_owners<K: Reconcilable>(
     queue: &Enqueuer<K>,
-    references: &[OwnerReference],
-    namespace: Option<&str>,
-    which: References,
-    lost: bool,
+    owners_of: Owners<'_>,
+    of: Of<'_>,
     priority: Priority,
     what: &dyn Fn() -> String,
 ) {
+    let Owners {
+        references,
+        namespace,
+        which,
+    } = owners_of;
     for (key, uid) in owners(&queue.resource, references, namespace, which) {
-        if lost || !is_of_another(&queue.own, &key, uid) {
-            queue.enqueue_for(key, priority, Cause::Owned, what);
+        match of {
+            Of::LostChild => queue.enqueue_for(key, priority, Cause::Owned, None, what),
+            Of::Child(_) if is_of_another(&queue.own, &key, uid) => {}
+            Of::Child(shown) => queue.enqueue_for(key, priority, Cause::Owned, shown, what),
         }
     }
 }

@@ -83,8 +83,8 @@ impl<K: Reconcilable> ReconciledKind<K> {
             _ => priority(origin),
         };
         let change = versions.changes().last();
-        let what = || change.map_or_else(String::new, |change| what_happened(&change));
-        queue.enqueue_for(key, priority, cause, what);
+        let what = || change.as_ref().map_or_else(String::new, what_happened);
+        queue.enqueue_for(key, priority, cause, None, what);
     }
 
     /// Returns `None` if the change does not lead to a reconcile.

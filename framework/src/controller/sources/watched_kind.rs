@@ -3,7 +3,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     described::described,
     enqueuer::Enqueuer,
-    filter::{passes, priority},
+    filter::{passes, priority, shown},
     kind::{Kind, KindWiring},
     mapping::Mapping,
     wiring::Connection,
@@ -49,14 +49,16 @@ where
             mapping,
             predicate,
         } = self;
-        let name = kind.resource.kind.clone();
+        let resource = kind.resource.clone();
+        let name = resource.kind.clone();
         kind.listen(environment, enqueuer, move |event: &Event<C>, origin| {
             let is_undecodable = event.undecodable().is_some();
             for change in Versions::of(event).changes() {
                 if is_undecodable || passes(&queue, predicate.as_ref(), &change) {
+                    let shown = shown(&resource, &change).filter(|_| !is_undecodable);
                     for key in mapping.keys(&name, &queue, &change) {
                         let what = || described(&name, &change);
-                        queue.enqueue_for(key, priority(origin), Cause::Watched, what);
+                        queue.enqueue_for(key, priority(origin), Cause::Watched, shown, what);
                     }
                 }
             }

@@ -19,6 +19,7 @@ use super::{
     own_writes::Verdict,
     paused::PausedObjects,
     resync_period::ResyncPeriod,
+    run_writes::{EventVerdict, ObjectId, RunWrites, Shown},
     write_limit::WriteLimit,
 };
 use crate::{
@@ -215,6 +216,88 @@ impl ControllerState {
                 self.metrics.status_echoes.inc();
                 true
             }
+        }
+    }
+
+    /// A run for `key` sends a write of another object, whose events lead to `key`.
+    pub(crate) fn begin_run_write(&self, key: &ObjectKey, run: u64, object: ObjectId) {
+        self.key_states.with(key, |state| {
+            let writes = state.run_writes.take().filter(|writes| writes.is_of(run));
+            let mut writes = writes.unwrap_or_else(|| Box::new(RunWrites::new(run)));
+            writes.begin(object);
+            state.run_writes = Some(writes);
+        });
+    }
+
+    /// The server answered a write of [`begin_run_write`](Self::begin_run_write).
+    pub(crate) fn run_write_answered(
+        &self,
+        key: &ObjectKey,
+        run: u64,
+        object: &ObjectId,
+        answer: &ObjectMeta,
+    ) {
+        let (Some(uid), Some(version)) = (&answer.uid, &answer.resource_version) else {
+            return;
+        };
+        self.key_states.with(key, |state| {
+            let writes = state.run_writes.as_mut();
+            if let Some(writes) = writes.filter(|writes| writes.is_of(run)) {
+                writes.answered(object, uid, version);
+            }
+        });
+    }
+
+    /// Whether an event that leads to `key` is only the echo of a write of the last run for it, or may be one: then `key` is
+    /// added when the run ends, unless it was one.
+    pub(crate) fn is_echo_of_run(
+        &self,
+        key: &ObjectKey,
+        priority: Priority,
+        cause: Cause,
+        shown: Shown<'_>,
+        what: impl Fn() -> String,
+    ) -> bool {
+        let what = || self.history.as_ref().map(|_| what());
+        let verdict = self.key_states.with(key, |state| {
+            let writes = state.run_writes.as_mut()?;
+            let verdict = writes.judge(shown, priority, cause, what);
+            if writes.is_over() {
+                state.run_writes = None;
+            }
+            Some(verdict)
+        });
+        match verdict.flatten().unwrap_or(EventVerdict::Change) {
+            EventVerdict::Change => false,
+            EventVerdict::Parked => true,
+            EventVerdict::Echo => {
+                self.metrics.child_echoes.inc();
+                true
+            }
+        }
+    }
+
+    /// A run for `key` has ended. Adds `key` again for each change that was seen during the run and was not its own write.
+    /// `is_spared` says of which objects the run's own writes are no changes for `key`.
+    pub(crate) fn end_run(&self, key: &ObjectKey, is_spared: impl Fn(&ObjectId) -> bool) {
+        let ended = self.key_states.with(key, |state| {
+            let writes = state.run_writes.as_mut()?;
+            let ended = writes.end(is_spared);
+            if writes.is_over() {
+                state.run_writes = None;
+            }
+            Some(ended)
+        });
+        let Some((echoes, changes)) = ended.flatten() else {
+            return;
+        };
+        self.metrics.child_echoes.inc_by(echoes as u64);
+        for change in changes {
+            if let (Some(history), Some(what)) = (&self.history, change.what) {
+                history.caused(key, change.cause, what);
+            }
+            self.queue
+                .add_with(key.clone(), change.priority, change.causes);
         }
     }
 

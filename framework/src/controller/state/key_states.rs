@@ -8,6 +8,7 @@ use super::{
     applied_children::{AppliedChildren, Written},
     failure_log::FailingObject,
     own_writes::OwnWrites,
+    run_writes::RunWrites,
     write_limit::{WriteLimit, WritePace},
 };
 use crate::resource::ObjectKey;
@@ -48,6 +49,8 @@ pub(crate) struct KeyState {
     pub(crate) succeeded: u64,
     /// The versions of the object that this controller wrote.
     pub(crate) own_writes: Option<Box<OwnWrites>>,
+    /// What the last run wrote to other objects, as long as the events of these writes are still to come.
+    pub(crate) run_writes: Option<Box<RunWrites>>,
     /// The failure of the last call; `None` if it succeeded.
     pub(crate) failure: Option<Arc<LastFailure>>,
     /// What the framework's condition `Ready` says.
@@ -111,6 +114,8 @@ impl KeyStates {
         state.called |= called;
         state.is_left_out = false;
         state.pace.begin_call();
+        // The call begins with what the caches have now. A later event may be news to it.
+        state.run_writes = None;
     }
 
     /// Whether `key` is remembered, and not only how much it wrote.

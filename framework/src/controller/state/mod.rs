@@ -9,6 +9,7 @@
 //! | `key_states.rs` | what is remembered of each reconciled object, until the object is gone |
 //! | `applied_children.rs` | the last apply of each child of one object |
 //! | `own_writes.rs` | the versions of one object that the controller itself wrote, to recognize their events |
+//! | `run_writes.rs` | what the last run of one object wrote to other objects, to recognize their events |
 //! | `paused.rs` | which objects are paused |
 //! | `copied_marks.rs` | objects that have the mark of a detached child and are none |
 //! | `blocking_work.rs` | the blocking closures of all calls |
@@ -27,6 +28,7 @@ mod key_states;
 mod own_writes;
 mod paused;
 mod resync_period;
+mod run_writes;
 mod write_limit;
 
 pub(crate) use applied_children::{Applied, ChildId, Written, child_id};
@@ -36,4 +38,5 @@ pub(crate) use failure_log::{FailureSummary, LogDecision, Rounded};
 pub(crate) use generations::Generations;
 pub(crate) use key_states::{Cleaned, KeyState, LastFailure, PublishedReady, WrittenStatus};
 pub(crate) use resync_period::ResyncPeriod;
+pub(crate) use run_writes::{ObjectId, Shown, object_id};
 pub(crate) use write_limit::WriteLimit;

@@ -283,6 +283,7 @@ impl<R: Reconciler> Worker<R> {
         if let Some(history) = &self.shared.controller.history {
             history.ended(context.key(), outcome.for_history());
         }
+        context.end(matches!(outcome, Outcome::Done(_)));
         let call = FinishedCall {
             verb,
             key: context.key(),
