@@ -362,12 +362,6 @@ async fn the_timeline_of_an_object_shows_causes_writes_and_failures_and_never_co
             [["apply", grown, null]]
         ],
         [
-            "succeeded",
-            null,
-            [["owned", "ConfigMap default/grown created"]],
-            []
-        ],
-        [
             "failed, not retried",
             too_many,
             [["updated", "updated: spec.size"]],
