@@ -101,6 +101,10 @@ fn applies() -> RequestMatcher {
     RequestMatcher::any().resource("configmaps").verb("patch")
 }
 
+fn child_watches() -> RequestMatcher {
+    RequestMatcher::any().resource("configmaps").verb("watch")
+}
+
 async fn change_by_hand(cluster: &Cluster, name: &str) {
     let by_hand = json!({"data": {"value": "by hand"}});
     cluster.patch::<ConfigMap>(name, by_hand).await.unwrap();
@@ -174,6 +178,7 @@ async fn a_reconcile_that_failed_after_its_write_is_called_for_the_event() {
     assert_eq!(calls_of(act).await, 2);
 }
 
+/// Another client may have changed the object between the two.
 #[tokio::test(start_paused = true)]
 async fn two_writes_of_one_object_lead_to_a_reconcile() {
     let act: Act = |cx, call| {
@@ -187,6 +192,16 @@ async fn two_writes_of_one_object_lead_to_a_reconcile() {
         })
     };
     assert_eq!(calls_of(act).await, 2);
+    // The events come after the call.
+    let (cluster, running, calls) = started(act).await;
+    cluster.faults().hold_watches(child_watches());
+    cluster.create(&widget("a", 1)).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(calls.of("a"), 1);
+    cluster.faults().release_watches();
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(calls.of("a"), 2);
+    running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,8 +229,7 @@ async fn a_write_whose_answer_is_lost_leads_to_a_reconcile() {
 #[tokio::test(start_paused = true)]
 async fn the_event_of_an_older_call_leads_to_a_reconcile() {
     let (cluster, running, calls) = started(|cx, _| Box::pin(apply(cx))).await;
-    let children = RequestMatcher::any().resource("configmaps").verb("watch");
-    cluster.faults().hold_watches(children);
+    cluster.faults().hold_watches(child_watches());
     cluster.create(&widget("a", 1)).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     super::resize(&cluster, "a", 2).await;
