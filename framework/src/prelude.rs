@@ -10,7 +10,7 @@ pub use k8s_openapi::{
         apps::v1::{Deployment, DeploymentSpec},
         core::v1::{
             ConfigMap, ConfigMapVolumeSource, Container, PodSpec, PodTemplateSpec, Secret, Service,
-            Volume, VolumeMount,
+            ServicePort, ServiceSpec, Volume, VolumeMount,
         },
     },
     apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector},

@@ -9,6 +9,7 @@ use std::{
     any::Any,
     backtrace::{Backtrace, BacktraceStatus},
     cell::RefCell,
+    collections::BTreeSet,
     fmt,
     panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind},
     pin::Pin,
@@ -16,6 +17,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use parking_lot::Mutex;
 use pin_project_lite::pin_project;
 
 /// A panic that was caught. Its text is the message, and the place in the source if it is known.
@@ -143,11 +145,21 @@ impl SeenPanic {
         } = self;
         let thread = std::thread::current();
         let thread = thread.name().unwrap_or("unnamed");
-        match backtrace {
+        match backtrace.as_ref().filter(|_| is_first_at(place)) {
             Some(backtrace) => tracing::error!(thread, backtrace, "panicked: {message} ({place})"),
             None => tracing::error!(thread, "panicked: {message} ({place})"),
         }
     }
+}
+
+/// Whether no panic at this place was reported before. A reconcile that panics is tried again and again, and one backtrace
+/// tells all.
+fn is_first_at(place: &str) -> bool {
+    /// So many places are remembered. Their number is bounded by the program's code.
+    const PLACES: usize = 256;
+    static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut seen = SEEN.lock();
+    seen.len() < PLACES && seen.insert(place.to_owned())
 }
 
 /// Installs a panic hook that reports panics as events of tracing, each once: with message and place, and the fields of the

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use pilothouse::{
-    k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
-    resource::{Object, set_controller},
-    testing::RequestMatcher,
+    operator::Operator,
+    prelude::*,
+    resource::set_controller,
+    testing::{Cluster, RequestMatcher},
 };
 use serde_json::json;
 
@@ -168,4 +169,32 @@ async fn a_child_with_a_generated_name_is_not_pruned_by_the_reconcile_that_creat
         .await;
     assert_eq!(script.results(), ["cached: true"]);
     assert_eq!(world.maps().await.len(), 1);
+}
+
+/// Applies one child, and would prune others.
+struct Prunes;
+
+impl Reconciler for Prunes {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<ConfigMap>().prunes::<ConfigMap>()
+    }
+
+    async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        cx.apply(ConfigMap::named("page")).await?;
+        Ok(Action::wait())
+    }
+}
+
+/// Nobody could take the permission out of `wire`, so it counts as used without a child that goes.
+#[tokio::test(start_paused = true)]
+async fn the_permission_to_prune_is_no_unused_access() {
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("prunes").controller(Prunes);
+    let running = cluster.run(operator).await.unwrap();
+    cluster.create(&deployment("web")).await.unwrap();
+    cluster.settle().await;
+    assert_eq!(running.unused_access().to_string(), "");
+    running.stop().await;
 }

@@ -51,9 +51,8 @@ async fn r5_the_next_reconcile_sees_the_write_of_every_verb_in_its_cache() {
             hold();
             Box::pin(async move {
                 let state = format!("{:?}", cached(cx));
-                let mut made = ConfigMap::clone(&*cx.get::<ConfigMap>("made")?.unwrap());
-                made.data = map("made", "2").data;
-                cx.update(&made).await?;
+                // The namespace is that of the reconciled object.
+                cx.update(&map("made", "2")).await?;
                 Ok(state)
             })
         }
@@ -76,7 +75,7 @@ async fn r5_the_next_reconcile_sees_the_write_of_every_verb_in_its_cache() {
         hold();
         Box::pin(async move {
             let state = format!("{:?}", cached(cx));
-            cx.delete(&*cx.get::<ConfigMap>("made")?.unwrap()).await?;
+            cx.delete(&map("made", "")).await?;
             Ok(state)
         })
     });

@@ -100,6 +100,12 @@ impl<K: Reconcilable> Children<K> {
     }
 
     /// The kinds of detached children, with the type that each is read as.
+    /// The kinds whose children are deleted when a reconcile does not apply them any more.
+    pub(crate) fn pruned_kinds(&self) -> impl Iterator<Item = ApiResource> {
+        let pruned = self.iter().filter(|one| one.pruned);
+        pruned.map(|one| one.kind.id().1)
+    }
+
     pub(crate) fn detached_kinds(&self) -> Vec<(TypeId, ApiResource)> {
         let detached = self.kinds.iter().filter(|one| one.detached);
         detached.map(|one| one.kind.id()).collect()

@@ -32,11 +32,8 @@ impl<K: Reconcilable> Context<K> {
         C: Object + Serialize + DeserializeOwned,
     {
         object.fill_types(resource);
-        if resource.namespaced && object.namespace().is_none() {
-            let key = self.key_beside("create", resource, object.name())?;
-            object.metadata_mut().namespace = key.namespace().map(str::to_owned);
-        }
-        let key = object.key();
+        let key = self.key_of("create", resource, &object)?;
+        object.metadata_mut().namespace = key.namespace().map(str::to_owned);
         self.requested.note(resource, &key);
         let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
         let send = api.create(&params, &object);
@@ -46,10 +43,11 @@ impl<K: Reconcilable> Context<K> {
     }
 
     /// Replaces the object on the server by `object`. Returns it as the server stored it. If `object` has the resource version
-    /// of a cached object, a change by another client in between is a conflict.
+    /// of a cached object, a change by another client in between is a conflict. An empty namespace stands for the namespace of
+    /// the reconciled object.
     ///
     /// # Errors
-    /// [`Error::Client`] if the request failed; [`is_conflict`](crate::client::Error::is_conflict) if the object was changed
+    /// [`Error::NoNamespace`] if the object needs a namespace and the reconciled object has none. [`Error::Client`] if the request failed; [`is_conflict`](crate::client::Error::is_conflict) if the object was changed
     /// in between.
     pub async fn update<C: Resource>(&self, object: &C) -> Result<C, Error> {
         self.update_of(&ApiResource::of::<C>(), object).await
@@ -63,7 +61,7 @@ impl<K: Reconcilable> Context<K> {
     where
         C: Object + Serialize + DeserializeOwned,
     {
-        let key = object.key();
+        let key = self.key_of("update", resource, object)?;
         self.requested.note(resource, &key);
         let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
         let send = api.replace(key.name(), &params, object);
@@ -125,10 +123,11 @@ impl<K: Reconcilable> Context<K> {
 
     /// Deletes `object`, even if it has changed since it was read. Another object that has its name meanwhile is not deleted:
     /// the UID is a precondition. The garbage collector deletes the dependents in the background. If the object is gone
-    /// already, this succeeds.
+    /// already, this succeeds. An empty namespace stands for the namespace of the reconciled object.
     ///
     /// # Errors
-    /// [`Error::Client`] if the request failed.
+    /// [`Error::NoNamespace`] if the object needs a namespace and the reconciled object has none. [`Error::Client`] if the
+    /// request failed.
     pub async fn delete<C: Resource>(&self, object: &C) -> Result<(), Error> {
         self.delete_as(&ApiResource::of::<C>(), object).await
     }
@@ -165,7 +164,7 @@ impl<K: Reconcilable> Context<K> {
         if let Some(uid) = object.uid() {
             params = params.uid(uid);
         }
-        let key = object.key();
+        let key = self.key_of("delete", resource, object)?;
         self.forget_applied::<C>(resource, &key);
         match self
             .send_delete::<C>("delete", resource, &key, &params)
@@ -222,6 +221,19 @@ impl<K: Reconcilable> Context<K> {
         match ended {
             Err(Error::Client(error)) if error.is_not_found() => Ok(()),
             ended => ended.map(drop),
+        }
+    }
+
+    /// The key of `object`. An empty namespace stands for that of the reconciled object.
+    fn key_of<C: Object>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        object: &C,
+    ) -> Result<ObjectKey, Error> {
+        match resource.namespaced && object.namespace().is_none() {
+            true => self.key_beside(verb, resource, object.name()),
+            false => Ok(object.key()),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{
         status::ControllerStatus,
     },
     election::{LeadershipGate, Permit},
-    resource::{Object, ObjectKey},
+    resource::{AccessRule, Object, ObjectKey},
 };
 
 impl<R: Reconciler> Controller<R> {
@@ -54,6 +54,10 @@ async fn run<R: Reconciler>(
         controller
             .access_use()
             .guard(&environment, &controller.needs(), &controller.wired());
+    for pruned in controller.children.pruned_kinds() {
+        // Whether a child has to go is decided by the framework. So nobody could remove this permission from `wire`.
+        guard.note_use(&AccessRule::of_resource(&pruned, ["delete"]).into());
+    }
     let Controller {
         reconciler,
         name,

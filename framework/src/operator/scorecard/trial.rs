@@ -301,11 +301,20 @@ impl Trial {
                     "it has no status after a reconcile",
                     "add a status with `conditions: Vec<Condition>`: the framework sets `Ready` there",
                 ),
-                Some(_) if !observed.any(|observed| Some(observed) == generation) => Finding::new(
-                    place,
-                    "the status does not tell the generation that it describes",
-                    "add `conditions: Vec<Condition>` to the status, or set `observedGeneration` to `metadata.generation`",
-                ),
+                Some(fields) if !observed.any(|observed| Some(observed) == generation) => {
+                    Finding::new(
+                        place,
+                        "the status does not tell the generation that it describes",
+                        match fields.contains_key("conditions") {
+                            true => {
+                                "make its conditions with `NewCondition::observed(&object)`, which sets `observedGeneration`"
+                            }
+                            false => {
+                                "add `conditions: Vec<Condition>` to the status, or set `observedGeneration` to `metadata.generation`"
+                            }
+                        },
+                    )
+                }
                 Some(_) => continue,
             };
             self.findings.push(finding);

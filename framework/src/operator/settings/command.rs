@@ -175,8 +175,12 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         )
         .subcommand(
             // No other process works there.
-            finished(dev, DEV_METRICS_ADDRESS, false)
-                .about("Run against an API server in this process, to try things out with kubectl"),
+            finished(dev, DEV_METRICS_ADDRESS, false).about(match cfg!(feature = "dev") {
+                true => "Run against an API server in this process, to try things out with kubectl",
+                false => {
+                    "Left out of this build: it has no API server. Build it with the feature `dev`"
+                }
+            }),
         )
         .subcommand(finished(scorecard, DEV_METRICS_ADDRESS, false).about(
             "Try the operator on an API server in this process, and list what should be better",
