@@ -93,6 +93,58 @@ fn subdomain(name: &str, unit: &str) -> Vec<String> {
     )
 }
 
+/// A lower-case name with dots and underscores, at most 253 characters.
+pub(crate) fn dns_subdomain_with_underscore(name: &str) -> Vec<String> {
+    const FORM: &str = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*";
+    const TEXT: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must \
+                        start and end with an alphanumeric character";
+    check(
+        name,
+        pattern!(FORM),
+        (253, CHARACTERS),
+        TEXT,
+        &["example.com"],
+        FORM,
+    )
+}
+
+/// The name of an environment variable.
+pub(crate) fn environment_variable(name: &str) -> Vec<String> {
+    let printable = |letter: char| matches!(letter, ' '..='~') && letter != '=';
+    if name.is_empty() {
+        return vec!["environment variable name must be non-empty".into()];
+    }
+    if name.chars().all(printable) {
+        return Vec::new();
+    }
+    vec![
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            .into(),
+    ]
+}
+
+/// The name of a header of HTTP.
+pub(crate) fn http_header(name: &str) -> Vec<String> {
+    const FORM: &str = "[-A-Za-z0-9]+";
+    let wrong = "a valid HTTP header must consist of alphanumeric characters or '-'";
+    let limit = (usize::MAX, CHARACTERS);
+    check(name, pattern!(FORM), limit, wrong, &["X-Header-Name"], FORM)
+}
+
+/// A share: `25%`.
+pub(crate) fn percent(text: &str) -> Vec<String> {
+    const FORM: &str = "[0-9]+%";
+    let wrong = "a valid percent string must be a numeric string followed by an ending '%'";
+    let limit = (usize::MAX, CHARACTERS);
+    check(text, pattern!(FORM), limit, wrong, &["1%", "93%"], FORM)
+}
+
+/// Whether a text is the name of a setting of the kernel.
+pub(crate) fn is_sysctl(name: &str) -> bool {
+    const FORM: &str = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+    name.len() <= 253 && pattern!(FORM).is_some_and(|pattern| pattern.is_match(name))
+}
+
 /// A lower-case name without dots that begins with a letter.
 pub(crate) fn dns_1035_label(name: &str) -> Vec<String> {
     check(

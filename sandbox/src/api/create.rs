@@ -90,7 +90,8 @@ async fn create_known(
             };
             let charge = admission::charge(core, &attempt)
                 .map_err(|why| ApiError::forbidden(&target.resource(), &name, &why))?;
-            if let Some(new) = result {
+            if let Some(mut new) = result {
+                builtin::shown_object(&target.kind, &mut new);
                 return match core.store.get_encoded(&resource, &key) {
                     Some(_) => Err(name_conflict(core, target, &name)),
                     None => Ok((new.into(), None)),

@@ -12,7 +12,7 @@
 //! | `schema.rs` | their schemas |
 //! | `defaults/` | defaults |
 //! | `validate/` | validation in code |
-//! | `internal_form.rs` | the form of values in some errors |
+//! | `internal_form/` | the form of values in some errors |
 //! | `written.rs` | which fields a server always writes, and which it never writes |
 //! | `conversion.rs` | the kinds that are served in two versions and stored in one |
 

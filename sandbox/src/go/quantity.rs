@@ -46,6 +46,13 @@ impl Quantity {
         ceil(self.nano, ONE / 1000)
     }
 
+    /// The quantity rounded up to thousandths, unless it has no smaller part.
+    pub(crate) fn rounded_to_milli(self) -> Option<Self> {
+        const MILLI: i128 = ONE / 1000;
+        let nano = ceil(self.nano, MILLI) * MILLI;
+        (nano != self.nano).then_some(Self { nano, ..self })
+    }
+
     /// The quantity in this notation, rounded up to a whole number.
     pub(crate) fn rounded_up(self) -> Self {
         Self {

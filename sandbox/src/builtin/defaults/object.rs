@@ -3,7 +3,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::fields::{each, ensure, fill, object};
-use super::pod::{canonicalize, default_pod_spec, default_resources, request_limits};
+use super::pod::{
+    canonicalize, default_pod_spec, default_resources, request_limits, select_own_labels,
+};
 use super::{admission, autoscaler, devices, limits, network, service, storage};
 use crate::builtin::conversion::shared_storage;
 use crate::builtin::written::{drop_unset, fill_written, forget_empty_lists};
@@ -57,7 +59,21 @@ pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<
     match (kind.group.as_str(), kind.kind.as_str(), old) {
         ("", "Service", Some(old)) => service::keep_allocated(fields, old),
         ("", "Namespace", None) => namespace_finalizer(fields),
+        ("", "Pod", None) => select_own_labels(fields),
         ("batch", "Job", None) => job_selector(fields),
+        ("", "PersistentVolumeClaim", None) => data_sources(fields),
+        ("coordination.k8s.io", "Lease", None) => {
+            // The fields of a feature that is not on by default.
+            if let Some(spec) = object(fields, "spec") {
+                spec.remove("strategy");
+                spec.remove("preferredHolder");
+            }
+        }
+        ("discovery.k8s.io", "EndpointSlice", None) => {
+            each(fields, "endpoints", |endpoint| {
+                endpoint.remove("deprecatedTopology");
+            });
+        }
         ("apps", "DaemonSet", Some(old)) => count_templates(fields, old),
         _ => {}
     }
@@ -116,7 +132,7 @@ fn namespace(fields: &mut Map<String, Value>) {
         && let Some(name) = metadata.get("name").cloned()
         && let Some(labels) = ensure(metadata, "labels")
     {
-        fill(labels, "kubernetes.io/metadata.name", name);
+        labels.insert("kubernetes.io/metadata.name".into(), name);
     }
     let leaving = fields
         .get("metadata")
@@ -160,10 +176,19 @@ pub(crate) fn qos_class(spec: &Value) -> &'static str {
         .filter_map(|list| spec.get(list)?.as_array())
         .flatten();
     let (mut any, mut guaranteed) = (false, true);
-    for container in containers {
+    // What the Pod has as a whole counts alone.
+    let whole = spec.get("resources").is_some_and(|resources| {
+        ["requests", "limits"]
+            .iter()
+            .any(|list| resources.get(list).is_some())
+    });
+    let owners = containers
+        .filter(|_| !whole)
+        .chain(Some(spec).filter(|_| whole));
+    for owner in owners {
         for name in ["cpu", "memory"] {
-            let request = container.pointer(&format!("/resources/requests/{name}"));
-            let limit = container.pointer(&format!("/resources/limits/{name}"));
+            let request = owner.pointer(&format!("/resources/requests/{name}"));
+            let limit = owner.pointer(&format!("/resources/limits/{name}"));
             any |= request.is_some() || limit.is_some();
             guaranteed &= limit.is_some() && request == limit;
         }
@@ -200,12 +225,63 @@ fn claim(fields: &mut Map<String, Value>) {
     }
 }
 
+/// Where the content of a volume comes from has two names. The older one knows two kinds only.
+fn data_sources(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    let is_known = spec.get("dataSource").is_some_and(|source| {
+        let text = |field: &str| {
+            source
+                .get(field)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        matches!(
+            (text("apiGroup"), text("kind")),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    });
+    if !is_known {
+        spec.remove("dataSource");
+    }
+    for (from, to) in [
+        ("dataSource", "dataSourceRef"),
+        ("dataSourceRef", "dataSource"),
+    ] {
+        let source = spec.get(from).cloned();
+        let elsewhere = source
+            .as_ref()
+            .is_some_and(|source| source.get("namespace").is_some());
+        if let Some(mut source) = source.filter(|_| !elsewhere) {
+            if let Some(fields) = source.as_object_mut() {
+                fill(fields, "apiGroup", Value::Null);
+            }
+            fill(spec, to, source);
+        }
+    }
+}
+
 fn node(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec") {
+        // Its feature is gone.
+        spec.remove("configSource");
+        // The first network has two names; each is set from the other.
+        let first = spec.get("podCIDRs").and_then(|all| all.get(0)).cloned();
+        if let Some(first) = first {
+            fill(spec, "podCIDR", first);
+        } else if let Some(only) = spec.get("podCIDR").cloned() {
+            fill(spec, "podCIDRs", json!([only]));
+        }
+    }
     if let Some(status) = object(fields, "status") {
         for list in ["capacity", "allocatable"] {
             if let Some(quantities) = object(status, list) {
                 canonicalize(quantities);
             }
+        }
+        if let Some(capacity) = status.get("capacity").cloned() {
+            fill(status, "allocatable", capacity);
         }
     }
 }
@@ -222,7 +298,9 @@ fn replication_controller(fields: &mut Map<String, Value>) {
     let Some(spec) = object(fields, "spec") else {
         return;
     };
-    template(spec);
+    if spec.contains_key("template") {
+        template(spec);
+    }
     fill(spec, "replicas", 1);
     let labels = spec
         .get("template")
@@ -278,11 +356,10 @@ fn app(kind: &str, fields: &mut Map<String, Value>) {
             fill(spec, "replicas", 1);
             fill(spec, "revisionHistoryLimit", 10);
             fill(spec, "podManagementPolicy", "OrderedReady");
-            fill(
-                spec,
-                "persistentVolumeClaimRetentionPolicy",
-                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
-            );
+            if let Some(policy) = ensure(spec, "persistentVolumeClaimRetentionPolicy") {
+                fill(policy, "whenDeleted", "Retain");
+                fill(policy, "whenScaled", "Retain");
+            }
             rolling(spec, "updateStrategy", |update| {
                 fill(update, "partition", 0)
             });
@@ -359,7 +436,12 @@ fn job(fields: &mut Map<String, Value>) {
         fill(spec, "completions", 1);
     }
     fill(spec, "parallelism", 1);
-    fill(spec, "backoffLimit", 6);
+    let tries = match spec.contains_key("backoffLimitPerIndex") {
+        true => i32::MAX,
+        false => 6,
+    };
+    fill(spec, "backoffLimit", tries);
+    failure_policy(spec);
     fill(spec, "completionMode", "NonIndexed");
     fill(spec, "suspend", false);
     fill(spec, "manualSelector", false);
@@ -371,6 +453,16 @@ fn job(fields: &mut Map<String, Value>) {
     fill(spec, "podReplacementPolicy", replacement);
 }
 
+fn failure_policy(spec: &mut Map<String, Value>) {
+    if let Some(policy) = object(spec, "podFailurePolicy") {
+        each(policy, "rules", |rule| {
+            each(rule, "onPodConditions", |pattern| {
+                fill(pattern, "status", "True");
+            });
+        });
+    }
+}
+
 /// The selector of a Job, and the labels of its Pods that it selects.
 fn job_selector(fields: &mut Map<String, Value>) {
     let metadata = fields.get("metadata");
@@ -380,17 +472,17 @@ fn job_selector(fields: &mut Map<String, Value>) {
         return;
     };
     let manual = spec.get("manualSelector") == Some(&Value::Bool(true));
-    if manual || spec.contains_key("selector") {
+    if manual {
         return;
     }
     let (Some(uid), Some(name)) = (uid, name) else {
         return;
     };
-    fill(
-        spec,
-        "selector",
-        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
-    );
+    if let Some(selector) = ensure(spec, "selector")
+        && let Some(labels) = ensure(selector, "matchLabels")
+    {
+        fill(labels, "batch.kubernetes.io/controller-uid", uid.as_str());
+    }
     if let Some(template) = ensure(spec, "template")
         && let Some(metadata) = ensure(template, "metadata")
         && let Some(labels) = ensure(metadata, "labels")
@@ -414,6 +506,7 @@ fn cron_job(fields: &mut Map<String, Value>) {
         && let Some(spec) = ensure(job, "spec")
     {
         template(spec);
+        failure_policy(spec);
     }
 }
 

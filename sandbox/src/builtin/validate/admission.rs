@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fields::{at, choice, indexed, list, name, port_number, required, supported, text};
-use super::workload::label_selector;
+use super::selector::label_selector;
 use crate::names;
 use crate::schema::{Declarations, Expression, FieldError, Returns};
 
@@ -43,6 +43,13 @@ fn one_webhook(webhook: &Value, field: &str, found: &mut Vec<FieldError>) {
     {
         let detail = format!("must include at least one of {}", REVIEWS.join(", "));
         found.push(FieldError::invalid(versions_field, versions, detail));
+    }
+    let mut known = BTreeSet::new();
+    for (index, version) in versions.iter().filter_map(Value::as_str).enumerate() {
+        if !known.insert(version) {
+            let field = format!("{field}.admissionReviewVersions[{index}]");
+            found.push(FieldError::invalid(field, version, "duplicate version"));
+        }
     }
     fully_qualified(text(webhook, "/name"), &format!("{field}.name"), found);
     for (rule_field, rule) in indexed(webhook, "/rules", &format!("{field}.rules")) {
@@ -146,11 +153,16 @@ fn service_path(path: &str, field: &str, found: &mut Vec<FieldError>) {
     if path.is_empty() || path == "/" {
         return;
     }
-    let Some(inner) = path.strip_prefix('/') else {
-        return invalid("must start with a '/'".into());
-    };
+    if !path.starts_with('/') {
+        invalid("must start with a '/'".into());
+    }
+    // A real server leaves out the first letter, whatever it is.
+    let mut letters = path.chars();
+    letters.next();
+    let inner = letters.as_str();
+    let steps = inner.split('/').count();
     for (index, step) in inner.split('/').enumerate() {
-        if step.is_empty() && index + 1 < inner.split('/').count() {
+        if step.is_empty() && (index + 1 < steps || index == 0) {
             invalid(format!("segment[{index}] may not be empty"));
         } else if !step.is_empty() {
             for wrong in names::dns_subdomain(step) {
@@ -164,16 +176,17 @@ fn address(url: &str, field: &str, found: &mut Vec<FieldError>) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let mut invalid = |value: &str, detail: &str| {
-        found.push(FieldError::invalid(field, value, format!("{detail}{FORM}")))
+        found.push(FieldError::invalid(field, value, detail));
     };
     if scheme != "https" {
-        invalid(scheme, "'https' is the only allowed URL scheme");
+        let detail = format!("'https' is the only allowed URL scheme{FORM}");
+        invalid(scheme, &detail);
     }
     let (before, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (before, query) = before.split_once('?').unwrap_or((before, ""));
     let authority = before.split('/').next().unwrap_or_default();
     if authority.is_empty() {
-        invalid("", "host must be specified");
+        invalid("", &format!("host must be specified{FORM}"));
     }
     if let Some((user, _)) = authority.rsplit_once('@') {
         invalid(user, "user information is not permitted in the URL");
@@ -232,7 +245,6 @@ fn resources(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
         let invalid = |detail: String| FieldError::invalid(&field, *resource, detail);
         match resource.split_once('/') {
             _ if resource.is_empty() => found.push(FieldError::required(&field, "")),
-            Some((_, "")) => found.push(invalid("empty subresource is not allowed".into())),
             Some((resource, _)) if whole.contains(resource) => found.push(invalid(format!(
                 "if '{resource}/*' is present, must not specify {resource}/*"
             ))),
@@ -294,12 +306,13 @@ fn conditions(
     }
     let mut known = BTreeSet::new();
     for (field, condition) in indexed(fields, "/matchConditions", &path) {
-        expression(
-            at(condition, "/expression"),
-            &format!("{field}.expression"),
-            (declarations, Returns::Bool),
-            found,
-        );
+        let path = format!("{field}.expression");
+        if text(condition, "/expression").trim().is_empty() {
+            found.push(FieldError::required(path, ""));
+        } else {
+            let wanted = (declarations, Returns::Bool);
+            expression(at(condition, "/expression"), &path, wanted, found);
+        }
         let label = text(condition, "/name");
         let field = format!("{field}.name");
         if label.is_empty() {
@@ -388,7 +401,7 @@ fn variables<'a>(
         if label.trim().is_empty() {
             found.push(FieldError::required(name_field, "name is not specified"));
         } else if !is_identifier(label) {
-            let detail = "name is not a valid CEL identifier";
+            let detail = "must be a valid CEL identifier";
             found.push(FieldError::invalid(name_field, label, detail));
         } else if !known.insert(label) {
             found.push(FieldError::duplicate(name_field, label.into()));
@@ -420,6 +433,15 @@ fn validations(
         let value = at(validation, "/expression");
         let wanted = (declarations, Returns::Bool);
         expression(value, &format!("{field}.expression"), wanted, found);
+        let plain = text(validation, "/message");
+        if plain.trim().contains(['\n', '\r']) {
+            let detail = "must not contain line breaks";
+            found.push(FieldError::invalid(
+                format!("{field}.message"),
+                plain,
+                detail,
+            ));
+        }
         let message = at(validation, "/messageExpression");
         let message_field = format!("{field}.messageExpression");
         match message.as_str().unwrap_or_default() {
@@ -579,10 +601,12 @@ fn parameter_reference(reference: &Value, field: &str, found: &mut Vec<FieldErro
             field,
             "one of name or selector must be specified",
         )),
-        (false, false) => found.push(FieldError::forbidden(
-            format!("{field}.name"),
-            "name and selector are mutually exclusive",
-        )),
+        (false, false) => {
+            for part in ["name", "selector"] {
+                let detail = "name and selector are mutually exclusive";
+                found.push(FieldError::forbidden(format!("{field}.{part}"), detail));
+            }
+        }
         (false, true) => name(label, &format!("{field}.name"), names::path_segment, found),
         (true, false) => label_selector(
             at(reference, "/selector"),
@@ -592,7 +616,7 @@ fn parameter_reference(reference: &Value, field: &str, found: &mut Vec<FieldErro
     }
     let action = text(reference, "/parameterNotFoundAction");
     let field = format!("{field}.parameterNotFoundAction");
-    choice(action, &field, &["Allow", "Deny"], found);
+    choice(action, &field, &["Deny", "Allow"], found);
 }
 
 fn actions(spec: &Value, found: &mut Vec<FieldError>) {

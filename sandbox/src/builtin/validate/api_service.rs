@@ -14,7 +14,10 @@ pub(super) fn api_service(object: &Value, found: &mut Vec<FieldError>) {
         let detail = format!("must be `spec.version+\".\"+spec.group`: {wanted:?}");
         found.push(FieldError::invalid("metadata.name", own, detail));
     }
-    name(group, "spec.group", names::dns_subdomain, found);
+    // The core group has no name.
+    if !group.is_empty() {
+        name(group, "spec.group", names::dns_subdomain, found);
+    }
     name(version, "spec.version", names::dns_1035_label, found);
     for (part, most) in [("groupPriorityMinimum", 20000), ("versionPriority", 1000)] {
         let number = at(spec, &format!("/{part}")).as_i64().unwrap_or_default();

@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::fields::{at, indexed, list, text};
-use super::network::is_domain_path;
 use crate::names;
 use crate::schema::FieldError;
 
@@ -120,22 +119,47 @@ fn certificate(issued: &str) -> Result<(), String> {
 }
 
 fn signer(signer: &str, found: &mut Vec<FieldError>) {
-    let field = "spec.signerName";
-    let detail = match signer {
-        "" => return found.push(FieldError::required(field, "")),
-        "kubernetes.io/legacy-unknown" => {
-            "the legacy signerName is not allowed via this API version"
-        }
-        _ => {
-            let domain = signer.split('/').next().unwrap_or_default();
-            let is_qualified = names::dns_subdomain(domain).is_empty() && domain.contains('.');
-            if is_domain_path(signer) && is_qualified && signer.split('/').count() == 2 {
-                return;
-            }
-            "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        }
+    const FIELD: &str = "spec.signerName";
+    if signer == "kubernetes.io/legacy-unknown" {
+        let detail = "the legacy signerName is not allowed via this API version";
+        return found.push(FieldError::invalid(FIELD, signer, detail));
+    }
+    signer_name(signer, FIELD, found);
+}
+
+/// The name of a signer: a domain and a path.
+pub(super) fn signer_name(signer: &str, field: &str, found: &mut Vec<FieldError>) {
+    let mut invalid = |value: &str, detail: String| {
+        found.push(FieldError::invalid(field, value, detail));
     };
-    found.push(FieldError::invalid(field, signer, detail));
+    if signer.is_empty() {
+        return found.push(FieldError::required(field, ""));
+    }
+    let Some((domain, path)) = signer
+        .split_once('/')
+        .filter(|(_, path)| !path.contains('/'))
+    else {
+        let detail =
+            "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        return invalid(signer, detail.to_owned());
+    };
+    for (part, rule) in [
+        (domain, names::dns_label as fn(&str) -> Vec<String>),
+        (path, names::dns_subdomain),
+    ] {
+        let labels = part.split('.').map(|label| (label, rule(label)));
+        let wrong = labels.into_iter().find(|(_, wrong)| !wrong.is_empty());
+        for (label, wrong) in wrong
+            .into_iter()
+            .flat_map(|(label, all)| all.into_iter().map(move |wrong| (label, wrong)))
+        {
+            invalid(part, format!("validating label {label:?}: {wrong}"));
+        }
+        if part == domain && !domain.contains('.') {
+            let detail = "should be a domain with at least two segments separated by dots";
+            invalid(domain, detail.to_owned());
+        }
+    }
 }
 
 fn conditions(object: &Value, found: &mut Vec<FieldError>) {

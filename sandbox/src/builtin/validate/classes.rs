@@ -1,10 +1,9 @@
 use serde_json::Value;
 
-use super::fields::{
-    at, immutable, indexed, map, name, quantity_not_negative, required_name, supported, text,
-};
-use super::limits::resource_name;
-use super::workload::labels_are_valid;
+use super::fields::{at, immutable, map, quantity_not_negative, required_name, supported, text};
+use super::part::Part;
+use super::pod::{container_resource_name, tolerations};
+use super::selector::labels_are_valid;
 use crate::names;
 use crate::schema::FieldError;
 
@@ -16,53 +15,14 @@ pub(super) fn runtime_class(object: &Value, old: Option<&Value>, found: &mut Vec
     }
     required_name(text(object, "/handler"), "handler", names::dns_label, found);
     for (resource, quantity) in map(object, "/overhead/podFixed") {
-        let field = format!("overhead.limits[{resource}]");
-        if resource_name(resource, &field, found) {
-            quantity_not_negative(quantity, &field, found);
-        }
+        let quantity = Part::new(quantity, format!("overhead.limits[{resource}]"));
+        container_resource_name(resource, &quantity, found);
+        quantity_not_negative(quantity.value, &quantity.path, found);
     }
     let labels = at(object, "/scheduling/nodeSelector").as_object();
     let field = "scheduling.nodeSelector";
     labels_are_valid(labels, field, found);
-    let path = "scheduling.tolerations";
-    for (field, toleration) in indexed(object, "/scheduling/tolerations", path) {
-        tolerates(toleration, &field, found);
-    }
-}
-
-fn tolerates(toleration: &Value, field: &str, found: &mut Vec<FieldError>) {
-    let of = |part: &str| text(toleration, part);
-    let (key, operator, value, effect) = (of("/key"), of("/operator"), of("/value"), of("/effect"));
-    if !key.is_empty() {
-        name(key, &format!("{field}.key"), names::qualified_name, found);
-    } else if operator != "Exists" {
-        let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-        let field = format!("{field}.operator");
-        found.push(FieldError::invalid(field, operator, detail));
-    }
-    if !at(toleration, "/tolerationSeconds").is_null() && effect != "NoExecute" {
-        let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-        found.push(FieldError::invalid(
-            format!("{field}.effect"),
-            effect,
-            detail,
-        ));
-    }
-    let operator_field = format!("{field}.operator");
-    match operator {
-        "" | "Equal" => name(value, &operator_field, names::label_value, found),
-        "Exists" if !value.is_empty() => found.push(FieldError::invalid(
-            operator_field,
-            toleration.clone(),
-            "value must be empty when `operator` is 'Exists'",
-        )),
-        "Exists" => {}
-        _ => supported(operator, &operator_field, &["Equal", "Exists"], found),
-    }
-    if !effect.is_empty() {
-        let known = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
-        supported(effect, &format!("{field}.effect"), &known, found);
-    }
+    tolerations(&Part::new(object, "").get("scheduling"), found);
 }
 
 /// The largest priority of a class that is not the system's.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::fields::{
     at, immutable, indexed, list, map, name, required, required_name, supported, text,
 };
+use super::internal_form::internal_invalid;
 use crate::names;
 use crate::schema::{FieldError, compile_expression};
 
@@ -39,16 +40,8 @@ fn fixed(spec: &Value, old: Option<&Value>, kind: &str, found: &mut Vec<FieldErr
     if old.is_none_or(|old| at(old, "/spec") == spec) {
         return;
     }
-    let definition = format!("io.k8s.api.resource.v1.{kind}");
-    let mut shown = super::internal_form(&definition, spec);
-    // The metadata of a template stands beside its specification.
-    if let Value::Object(fields) = &mut shown
-        && fields.remove("Metadata").is_some()
-    {
-        let given = map(spec, "/metadata");
-        fields.extend(given.map(|(name, value)| (name.clone(), value.clone())));
-    }
-    found.push(FieldError::invalid("spec", shown, "field is immutable"));
+    let kind = format!("resource.{kind}");
+    found.push(internal_invalid(&kind, "spec", spec, "field is immutable"));
 }
 
 fn driver(value: &str, field: &str, found: &mut Vec<FieldError>) {
@@ -254,6 +247,12 @@ fn slice(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
             value,
             "must be greater than zero",
         ));
+    }
+    let generation = &pool["generation"];
+    if generation.as_i64().is_some_and(|number| number < 0) {
+        let detail = "must be greater than or equal to zero";
+        let field = "spec.pool.generation";
+        found.push(FieldError::invalid(field, generation.clone(), detail));
     }
     if let Some(old) = old {
         for field in ["/spec/driver", "/spec/pool/name", "/spec/nodeName"] {

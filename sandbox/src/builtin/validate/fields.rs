@@ -3,6 +3,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::part::Part;
 use crate::go::compare_quantities;
 use crate::schema::FieldError;
 
@@ -74,6 +75,11 @@ pub(super) fn protocol(port: &Value, field: &str, found: &mut Vec<FieldError>) {
         let field = format!("{field}.protocol");
         found.push(FieldError::not_supported(field, protocol, KNOWN));
     }
+}
+
+/// Refuses an absent or unknown protocol of a container's port.
+pub(super) fn protocol_of(protocol: &Part, found: &mut Vec<FieldError>) {
+    protocol.choice(&["SCTP", "TCP", "UDP"], found);
 }
 
 /// The items of a list with their paths: `spec.rules[0]`. `path` is that of the list.

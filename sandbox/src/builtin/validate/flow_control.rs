@@ -58,6 +58,7 @@ fn flow_rule(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
     let verbs = "verbs must contain at least one value";
     for (field, rule) in indexed(rule, "/resourceRules", &format!("{field}.{resources}")) {
         values(rule, "verbs", verbs, "verbs", &field, found);
+        known_verbs(rule, &field, found);
         let groups = "resource rules must supply at least one api group";
         values(rule, "apiGroups", groups, "api groups", &field, found);
         let detail = "resource rules must supply at least one resource";
@@ -256,5 +257,27 @@ fn limit_response(response: &Value, found: &mut Vec<FieldError>) {
         }
         ("Reject", true) => {}
         (kind, _) => choice(kind, &format!("{FIELD}.type"), &["Queue", "Reject"], found),
+    }
+}
+
+/// Refuses verbs that no request has.
+fn known_verbs(rule: &Value, field: &str, found: &mut Vec<FieldError>) {
+    const KNOWN: [&str; 9] = [
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "proxy",
+        "update",
+        "watch",
+    ];
+    let verbs = list(rule, "/verbs");
+    let is_known = |verb: &Value| verb.as_str().is_some_and(|verb| KNOWN.contains(&verb));
+    let all = verbs.iter().any(|verb| verb == "*");
+    if !all && !verbs.iter().all(is_known) {
+        let field = format!("{field}.verbs");
+        found.push(FieldError::not_supported(field, verbs, KNOWN));
     }
 }

@@ -3,6 +3,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fields::{at, indexed, list, map, name, quantity_not_negative, text};
+use super::part::Part;
+use super::pod::container_resource_name;
+use crate::go::Quantity;
 use crate::go::{canonical_quantity, compare_quantities};
 use crate::names;
 use crate::schema::FieldError;
@@ -38,8 +41,12 @@ pub(super) fn limit_range(object: &Value, found: &mut Vec<FieldError>) {
                 }
                 continue;
             }
-            for (resource, _) in given {
-                resource_name(resource, &format!("{field}.{part}[{resource}]"), found);
+            for (resource, value) in given {
+                let value = Part::new(value, format!("{field}.{part}[{resource}]"));
+                match kind {
+                    "Container" => container_resource_name(resource, &value, found),
+                    _ => drop(resource_name(resource, &value.path, found)),
+                }
             }
         }
         let storage = |part: &str| at(limit, part).get("storage").is_some();
@@ -49,6 +56,13 @@ pub(super) fn limit_range(object: &Value, found: &mut Vec<FieldError>) {
             found.push(FieldError::required(format!("{field}.limits"), detail));
         }
         compare_limits(limit, kind, &field, found);
+        let ratios = Part::new(limit, &field).get("maxLimitRequestRatio");
+        for (_, ratio) in ratios.entries() {
+            if Quantity::parse(ratio.text()).is_some_and(|number| number < Quantity::whole(1)) {
+                let detail = format!("ratio {} is less than 1", ratio.text());
+                ratio.invalid(detail, found);
+            }
+        }
     }
 }
 
@@ -147,6 +161,15 @@ fn is_in_quota(resource: &str) -> bool {
         || MEASURED.contains(&resource)
         || resource.starts_with("hugepages-")
         || resource.starts_with("requests.hugepages-")
+}
+
+/// Whether a resource is counted in whole numbers: an object, or a device.
+pub(super) fn is_integer_resource(resource: &str) -> bool {
+    let native = !resource.contains('/') || resource.contains("kubernetes.io/");
+    let is_device = !native
+        && !resource.starts_with("requests.")
+        && names::qualified_name(&format!("requests.{resource}")).is_empty();
+    is_device || COUNTED.contains(&resource)
 }
 
 /// Refuses a name that is not the name of a resource. Returns whether it is one.

@@ -3,12 +3,18 @@
 //! | file | what it validates |
 //! | --- | --- |
 //! | `object.rs` | the entry point, and the kinds with few rules |
+//! | `part.rs` | a part of an object with its path, and the rules that many fields have: rules of new kinds use it |
 //! | `fields.rs` | access to fields, and checks that several kinds share |
 //! | `event.rs` | Events in both API groups |
-//! | `pod.rs` | Pods, their templates, and the changes that a Pod allows |
+//! | `pod/` | Pods, their templates, and the changes that a Pod allows |
+//! | `claims.rs` | PersistentVolumeClaims |
 //! | `service.rs` | Services, and what they may keep and change of their addresses |
 //! | `secret.rs` | Secrets and the content that their types promise |
-//! | `workload.rs` | Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs |
+//! | `apps.rs` | Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets and ControllerRevisions |
+//! | `job.rs`, `job_status.rs`, `cron.rs` | Jobs and their status; CronJobs, their schedules and time zones |
+//! | `selector.rs` | selectors of labels |
+//! | `rbac.rs` | roles and bindings |
+//! | `node.rs` | Nodes and Namespaces |
 //! | `admission.rs`, `api_service.rs` | webhook configurations and admission policies; APIServices |
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
 //! | `certificates.rs` | CertificateSigningRequests |
@@ -19,35 +25,45 @@
 //! | `network.rs` | Endpoints, EndpointSlices and `networking.k8s.io` |
 //! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 //! | `status.rs` | writes to the `status` subresource |
-//! | `warnings.rs` | what is valid but discouraged |
+//! | `warnings/` | what is valid but discouraged |
 
 mod admission;
 mod api_service;
+mod apps;
 mod autoscaler;
 mod certificates;
+mod claims;
 mod classes;
+mod cron;
 mod devices;
 mod event;
+#[cfg(test)]
+mod faults;
 mod fields;
 mod flow_control;
+mod job;
+mod job_status;
 mod limits;
 mod network;
+mod node;
 mod object;
+mod part;
 mod pod;
+mod rbac;
 mod secret;
+mod selector;
 mod service;
 mod status;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod warnings;
-mod workload;
 
-use super::internal_form::internal_form;
+use super::internal_form;
 pub(crate) use admission::webhook_client;
 pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
+pub(crate) use selector::selects;
 pub(crate) use service::service_addresses;
 pub(crate) use status::validate_status;
 pub(crate) use warnings::warnings;
-pub(crate) use workload::selects;

@@ -4,10 +4,11 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::fields::{
-    address, at, choice, immutable, indexed, list, name, network, port_number, protocol,
+    Network, address, at, choice, immutable, indexed, list, name, network, port_number, protocol,
     required_name, supported, text,
 };
-use super::workload::label_selector;
+use super::internal_form::internal_invalid;
+use super::selector::label_selector;
 use crate::names;
 use crate::schema::FieldError;
 
@@ -67,7 +68,7 @@ fn endpoint_address(item: &Value, field: &str, found: &mut Vec<FieldError>) {
 }
 
 /// Refuses an address that no endpoint can have.
-fn usable(ip: IpAddr, value: &str, field: &str, found: &mut Vec<FieldError>) {
+pub(super) fn usable(ip: IpAddr, value: &str, field: &str, found: &mut Vec<FieldError>) {
     let link_local = match ip {
         IpAddr::V4(ip) => ip.is_link_local(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -112,8 +113,19 @@ pub(super) fn endpoint_slice(object: &Value, old: Option<&Value>, found: &mut Ve
             let detail = "must contain at least 1 address";
             found.push(FieldError::required(&path, detail));
         }
+        const MOST: usize = 100;
+        let count = list(endpoint, "/addresses").len();
+        if count > MOST {
+            found.push(FieldError::too_many(&path, count, 100));
+        }
         for (field, item) in indexed(endpoint, "/addresses", &path) {
-            slice_address(kind, item.as_str().unwrap_or_default(), &field, found);
+            slice_address(
+                kind,
+                &path,
+                item.as_str().unwrap_or_default(),
+                &field,
+                found,
+            );
         }
         let host = text(endpoint, "/hostname");
         if !at(endpoint, "/hostname").is_null() {
@@ -130,21 +142,26 @@ pub(super) fn endpoint_slice(object: &Value, old: Option<&Value>, found: &mut Ve
             found.push(FieldError::duplicate(format!("{field}.name"), label.into()));
         }
         protocol(port, &field, found);
+        if let Some(protocol) = at(port, "/appProtocol").as_str() {
+            let field = format!("{field}.appProtocol");
+            name(protocol, &field, names::qualified_name, found);
+        }
     }
     if let Some(old) = old {
         immutable(object, old, "/addressType", found);
     }
 }
 
-fn slice_address(kind: &str, value: &str, field: &str, found: &mut Vec<FieldError>) {
+fn slice_address(kind: &str, list: &str, value: &str, field: &str, found: &mut Vec<FieldError>) {
     match kind {
         "IPv4" | "IPv6" => {
             let Some(ip) = address(value, field, found) else {
                 return;
             };
             if ip.is_ipv4() != (kind == "IPv4") {
+                // A real server reports this at the list.
                 let detail = format!("must be an {kind} address");
-                found.push(FieldError::invalid(field, value, detail));
+                found.push(FieldError::invalid(list, value, detail));
             }
             usable(ip, value, field, found);
         }
@@ -312,7 +329,7 @@ fn backend(backend: &Value, field: &str, found: &mut Vec<FieldError>) {
         (true, false) => {
             let field_name = format!("{field}.service.name");
             let service_name = text(service, "/name");
-            required_name(service_name, &field_name, names::dns_1035_label, found);
+            required_name(service_name, &field_name, names::dns_label, found);
             let (label, number) = (text(service, "/port/name"), at(service, "/port/number"));
             let has_number = number.as_i64().is_some_and(|number| number != 0);
             if !label.is_empty() && has_number {
@@ -540,15 +557,8 @@ pub(super) fn ip_address(object: &Value, old: Option<&Value>, found: &mut Vec<Fi
     if let Some(old) = old
         && parent != at(old, "/spec/parentRef")
     {
-        // A real server shows its own type.
-        let shown = json!({
-            "Group": text(parent, "/group"),
-            "Resource": text(parent, "/resource"),
-            "Namespace": text(parent, "/namespace"),
-            "Name": text(parent, "/name"),
-        });
-        let detail = "field is immutable";
-        found.push(FieldError::invalid("spec.parentRef", shown, detail));
+        let (kind, field) = ("networking.ParentReference", "spec.parentRef");
+        found.push(internal_invalid(kind, field, parent, "field is immutable"));
     }
 }
 
@@ -572,6 +582,19 @@ pub(super) fn service_range(object: &Value, old: Option<&Value>, found: &mut Vec
     let ranges = list(object, "/spec/cidrs");
     let field = "spec.cidrs";
     if let Some(old) = old {
+        // A second family may be added.
+        let was = list(old, "/spec/cidrs");
+        if was.len() == 1 && ranges.len() == 2 && ranges[0] == was[0] {
+            let range = ranges[1].as_str().unwrap_or_default();
+            let first = was[0].as_str().and_then(Network::parse);
+            let second = network(range, "spec.cidrs[1]", found);
+            let both = first.zip(second);
+            if both.is_some_and(|(one, two)| one.address.is_ipv4() == two.address.is_ipv4()) {
+                let detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96";
+                found.push(FieldError::invalid(field, ranges, detail));
+            }
+            return;
+        }
         return immutable(object, old, "/spec/cidrs", found);
     }
     if ranges.is_empty() {

@@ -1,14 +1,18 @@
 use serde_json::{Map, Value};
 
 use super::api_service::api_service;
+use super::apps::{at_most_all, int_or_percent};
 use super::autoscaler::autoscaler;
 use super::event::event;
-use super::fields::{at, map, text};
-use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
+use super::fields::{at, map};
+use super::internal_form::internal_invalid;
+use super::part::Part;
+use super::pod::{ephemeral_update, pod, pod_template, pod_update, resize};
 use super::secret::secret;
+use super::selector::label_selector;
 use super::{
-    admission, certificates, classes, devices, flow_control, limits, network, service, storage,
-    workload,
+    admission, apps, certificates, claims, classes, devices, flow_control, job, limits, network,
+    node, rbac, service, storage,
 };
 use crate::builtin::autoscaler_to_stored;
 use crate::registry::ServedKind;
@@ -32,11 +36,13 @@ pub(crate) fn validate_object(
     let found = &mut errors;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
-            pod_spec(object.get("spec"), "spec", found);
+            pod(object, old.is_none(), found);
             if let Some(old) = old {
                 match subresource {
                     "ephemeralcontainers" => ephemeral_update(object, old, found),
                     "resize" => resize(object, old, found),
+                    // The scheduler sets the node once.
+                    "binding" => {}
                     _ => pod_update(object, old, found),
                 }
             }
@@ -44,14 +50,20 @@ pub(crate) fn validate_object(
         ("", "Service") => service::service(object, old, found),
         ("", "ConfigMap") => config_map(object, old, found),
         ("", "Secret") => secret(object, old, found),
-        ("apps", "Deployment") => workload::deployment(object, old, found),
-        ("apps", "ReplicaSet") => workload::replica_set(object, old, found),
-        ("apps", "StatefulSet") => workload::stateful_set(object, old, found),
-        ("apps", "DaemonSet") => workload::daemon_set(object, old, found),
-        ("batch", "Job") => workload::job(object, old, found),
-        ("batch", "CronJob") => workload::cron_job(object, found),
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
-            binding(object, old, found);
+        ("apps", "Deployment") => apps::deployment(object, old, found),
+        ("apps", "ReplicaSet") => apps::replica_set(object, old, found),
+        ("apps", "StatefulSet") => apps::stateful_set(object, old, found),
+        ("apps", "DaemonSet") => apps::daemon_set(object, old, found),
+        ("apps", "ControllerRevision") => apps::revision(object, old, found),
+        ("", "ReplicationController") => apps::replication_controller(object, found),
+        ("batch", "Job") => job::job(object, old, found),
+        ("batch", "CronJob") => job::cron_job(object, old, found),
+        ("rbac.authorization.k8s.io", kind) => {
+            let in_namespace = !kind.starts_with("Cluster");
+            match kind.ends_with("Binding") {
+                true => rbac::binding(object, old, in_namespace, found),
+                false => rbac::role(object, in_namespace, found),
+            }
         }
         ("", "Event") => event(object, false, old, found),
         ("events.k8s.io", "Event") => event(object, true, old, found),
@@ -59,8 +71,11 @@ pub(crate) fn validate_object(
         ("coordination.k8s.io", "Lease") => lease(object, found),
         ("", "Endpoints") => network::endpoints(object, found),
         ("", "LimitRange") => limits::limit_range(object, found),
+        ("", "PersistentVolumeClaim") => claims::claim(object, old, found),
+        ("", "Node") => node::node(object, old, found),
+        ("", "Namespace") => node::namespace(object, found),
         ("", "PersistentVolume") => storage::volume(object, old, found),
-        ("", "PodTemplate") => pod_spec(object.pointer("/template/spec"), "template.spec", found),
+        ("", "PodTemplate") => pod_template(&Part::new(object, "").get("template"), found),
         ("", "ResourceQuota") => limits::quota(object, old, found),
         ("admissionregistration.k8s.io", kind) => {
             let mutating = kind.starts_with("Mutating");
@@ -99,15 +114,23 @@ pub(crate) fn validate_object(
 }
 
 fn budget(object: &Value, found: &mut Vec<FieldError>) {
-    let set = |field: &str| !at(object, &format!("/spec/{field}")).is_null();
-    if set("minAvailable") && set("maxUnavailable") {
+    let spec = Part::new(object, "").get("spec");
+    let fields = ["minAvailable", "maxUnavailable"].map(|field| spec.set(field));
+    if fields.iter().flatten().count() == 2 {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        found.push(FieldError::invalid(
-            "spec",
-            at(object, "/spec").clone(),
-            detail,
-        ));
+        let kind = "policy.PodDisruptionBudgetSpec";
+        found.push(internal_invalid(kind, &spec.path, spec.value, detail));
     }
+    for field in fields.iter().flatten() {
+        int_or_percent(field, found);
+        at_most_all(field, found);
+    }
+    if let Some(selector) = spec.set("selector") {
+        label_selector(selector.value, &selector.path, found);
+    }
+    let policies = &["AlwaysAllow", "IfHealthyBudget"];
+    let policy = spec.get("unhealthyPodEvictionPolicy");
+    policy.one_of_if_set(policies, found);
 }
 
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  \
@@ -136,14 +159,14 @@ pub(super) const DATA_LIMIT: usize = 1024 * 1024;
 
 fn config_map(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     let mut size = 0;
-    for list in ["data", "binaryData"] {
+    for (list, other) in [("data", "binaryData"), ("binaryData", "data")] {
         for (key, value) in map(object, &format!("/{list}")) {
             let field = format!("{list}[{key}]");
             for wrong in key_errors(key) {
                 found.push(FieldError::invalid(&field, key.as_str(), wrong));
             }
-            if list == "binaryData" && at(object, "/data").get(key).is_some() {
-                let detail = "duplicate of key present in data";
+            if list == "data" && at(object, "/binaryData").get(key).is_some() {
+                let detail = format!("duplicate of key present in {other}");
                 found.push(FieldError::invalid(&field, key.as_str(), detail));
             }
             size += value.as_str().map_or(0, str::len);
@@ -176,27 +199,6 @@ pub(super) fn frozen(
         if of(object) != of(old) {
             found.push(FieldError::forbidden(*field, detail));
         }
-    }
-}
-
-fn binding(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
-    const ROLES: [&str; 2] = ["ClusterRole", "Role"];
-    let kind = text(object, "/roleRef/kind");
-    if !ROLES.contains(&kind) {
-        found.push(FieldError::not_supported("roleRef.kind", kind, ROLES));
-    }
-    if text(object, "/roleRef/name").is_empty() {
-        found.push(FieldError::required("roleRef.name", ""));
-    }
-    if let Some(old) = old
-        && at(object, "/roleRef") != at(old, "/roleRef")
-    {
-        let value = at(object, "/roleRef").clone();
-        found.push(FieldError::invalid(
-            "roleRef",
-            value,
-            "cannot change roleRef",
-        ));
     }
 }
 

@@ -3,9 +3,15 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::fields::{at, indexed, list, name, port_number, protocol, supported, text};
+use super::fields::{
+    address, at, indexed, list, name, network, port_number, protocol, supported, text,
+};
+use super::internal_form::internal_text;
+use super::network::{port_name, usable};
+use super::part::Part;
+use super::selector::labels_are_valid;
 use crate::names;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, FieldErrorKind};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -30,12 +36,10 @@ pub(super) fn service(object: &Value, old: Option<&Value>, found: &mut Vec<Field
         }
     }
     let kind = text(object, "/spec/type");
-    if !TYPES.contains(&kind) {
-        found.push(FieldError::not_supported("spec.type", kind, TYPES));
-    }
-    let headless = text(object, "/spec/clusterIP") == "None";
-    if list(object, "/spec/ports").is_empty() && kind != "ExternalName" && !headless {
-        found.push(FieldError::required("spec.ports", ""));
+    let spec = Part::new(object, "").get("spec");
+    let headless = spec.text_of("clusterIP") == "None";
+    if spec.list("ports").is_empty() && kind != "ExternalName" && !headless {
+        spec.get("ports").missing("", found);
     }
     match kind {
         "LoadBalancer" | "NodePort" if headless => {
@@ -45,8 +49,76 @@ pub(super) fn service(object: &Value, old: Option<&Value>, found: &mut Vec<Field
         "ExternalName" => external_name(object, found),
         _ => {}
     }
-    ports(object, kind, found);
+    ports(&spec, found);
+    let selector = spec.get("selector");
+    labels_are_valid(selector.value.as_object(), &selector.path, found);
+    session(&spec, found);
+    let known = old.map_or(&[][..], |old| list(old, "/spec/externalIPs"));
+    for ip in spec.items("externalIPs") {
+        if !known.contains(ip.value)
+            && let Some(parsed) = address(ip.text(), &ip.path, found)
+        {
+            usable(parsed, ip.text(), &ip.path, found);
+        }
+    }
+    spec.get("type").choice(&TYPES, found);
+    distinct_ports(&spec, kind, found);
+    source_ranges(&spec, kind, old, found);
     traffic(object, kind, found);
+    let internal = spec.get("internalTrafficPolicy");
+    internal.one_of_if_set(&["Cluster", "Local"], found);
+    const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let distribution = spec.get("trafficDistribution");
+    distribution.one_of_if_set(DISTRIBUTIONS, found);
+}
+
+/// Whether the calls of a client go to the same Pod.
+fn session(spec: &Part, found: &mut Vec<FieldError>) {
+    const LONGEST: i64 = 86_400;
+    let (affinity, config) = (
+        spec.get("sessionAffinity"),
+        spec.get("sessionAffinityConfig"),
+    );
+    affinity.choice(&["ClientIP", "None"], found);
+    match affinity.text() {
+        "ClientIP" => {
+            let client = config.get("clientIP");
+            let timeout = client.get("timeoutSeconds");
+            for part in [&config, &client, &timeout] {
+                if !part.is_set() {
+                    return part.missing("when session affinity type is ClientIP", found);
+                }
+            }
+            if !timeout
+                .number()
+                .is_some_and(|time| (1..=LONGEST).contains(&time))
+            {
+                timeout.invalid("must be greater than 0 and less than 86400", found);
+            }
+        }
+        "None" if config.is_set() => {
+            config.forbidden("must not be set when session affinity is None", found);
+        }
+        _ => {}
+    }
+}
+
+/// The addresses from which a load balancer takes connections. A real server misspells the field.
+fn source_ranges(spec: &Part, kind: &str, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    let ranges = spec.get("LoadBalancerSourceRanges").path;
+    if spec.list("loadBalancerSourceRanges").is_empty() {
+        return;
+    }
+    if kind != "LoadBalancer" {
+        let detail = "may only be used when `type` is 'LoadBalancer'";
+        found.push(FieldError::forbidden(&ranges, detail));
+    }
+    let known = old.map_or(&[][..], |old| list(old, "/spec/loadBalancerSourceRanges"));
+    for (index, range) in spec.items("loadBalancerSourceRanges").enumerate() {
+        if !known.contains(range.value) {
+            network(range.text().trim(), &format!("{ranges}[{index}]"), found);
+        }
+    }
 }
 
 fn external_name(object: &Value, found: &mut Vec<FieldError>) {
@@ -63,43 +135,58 @@ fn external_name(object: &Value, found: &mut Vec<FieldError>) {
     }
 }
 
-fn ports(object: &Value, kind: &str, found: &mut Vec<FieldError>) {
-    let ports = list(object, "/spec/ports");
-    let (mut known_names, mut known_ports) = (BTreeSet::new(), BTreeSet::new());
-    let mut node_ports = BTreeSet::new();
-    for (field, port) in indexed(object, "/spec/ports", "spec.ports") {
-        match text(port, "/name") {
-            "" if ports.len() > 1 => {
-                found.push(FieldError::required(format!("{field}.name"), ""));
-            }
+fn ports(spec: &Part, found: &mut Vec<FieldError>) {
+    let count = spec.list("ports").len();
+    let mut known = BTreeSet::new();
+    for port in spec.items("ports") {
+        let name = port.get("name");
+        match name.text() {
+            "" if count > 1 => name.missing("", found),
             "" => {}
             label => {
-                let field = format!("{field}.name");
-                name(label, &field, names::dns_label, found);
-                if !known_names.insert(label) {
-                    found.push(FieldError::duplicate(&field, label.into()));
+                name.name(names::dns_label, found);
+                if !known.insert(label) {
+                    name.duplicate(found);
                 }
             }
         }
-        let number = at(port, "/port");
-        port_number(number, &format!("{field}.port"), found);
-        protocol(port, &field, found);
-        if at(port, "/targetPort").is_number() {
-            let field = format!("{field}.targetPort");
-            port_number(at(port, "/targetPort"), &field, found);
+        let number = port.get("port");
+        port_number(number.value, &number.path, found);
+        protocol(port.value, &port.path, found);
+        let target = port.get("targetPort");
+        match target.value.is_string() {
+            true => target.name(port_name, found),
+            false if target.is_set() => port_number(target.value, &target.path, found),
+            false => {}
         }
-        if !known_ports.insert((number.as_i64(), text(port, "/protocol"))) {
-            found.push(FieldError::duplicate(&field, port.clone()));
+        if let Some(protocol) = port.set("appProtocol") {
+            protocol.name(names::qualified_name, found);
         }
-        let node_port = at(port, "/nodePort");
-        let field = format!("{field}.nodePort");
-        if !node_port.is_null() && kind == "ClusterIP" {
-            let detail = "may not be used when `type` is 'ClusterIP'";
-            found.push(FieldError::forbidden(&field, detail));
+    }
+}
+
+/// No two ports of a Service may be the same.
+fn distinct_ports(spec: &Part, kind: &str, found: &mut Vec<FieldError>) {
+    if kind == "ClusterIP" {
+        for port in spec.items("ports").filter_map(|port| port.set("nodePort")) {
+            port.forbidden("may not be used when `type` is 'ClusterIP'", found);
         }
-        if !node_port.is_null() && !node_ports.insert((node_port.as_i64(), text(port, "/protocol")))
+    }
+    let (mut of_node, mut own) = (BTreeSet::new(), BTreeSet::new());
+    for port in spec.items("ports") {
+        if let Some(number) = port.set("nodePort")
+            && !of_node.insert((number.number(), port.text_of("protocol")))
         {
-            found.push(FieldError::duplicate(&field, node_port.clone()));
+            number.duplicate(found);
+        }
+    }
+    for port in spec.items("ports") {
+        let (number, protocol) = (port.get("port"), port.text_of("protocol"));
+        if !own.insert((number.number(), protocol)) {
+            let same = json!({"port": number.value, "protocol": protocol});
+            let shown = internal_text("core.ServicePort", &same);
+            let kind = FieldErrorKind::Duplicate;
+            found.push(FieldError::new(kind, &port.path, None, shown));
         }
     }
 }
@@ -112,6 +199,11 @@ fn traffic(object: &Value, kind: &str, found: &mut Vec<FieldError>) {
             let detail = "may only be used when `type` is 'LoadBalancer'";
             found.push(FieldError::forbidden(format!("spec.{field}"), detail));
         }
+    }
+    if let Some(class) = Part::new(object, "").get("spec").set("loadBalancerClass")
+        && balanced
+    {
+        class.name(names::qualified_name, found);
     }
     let exposed = matches!(kind, "LoadBalancer" | "NodePort")
         || kind == "ClusterIP" && !list(object, "/spec/externalIPs").is_empty();
@@ -190,7 +282,7 @@ pub(crate) fn service_addresses(object: &Value, old: Option<&Value>, found: &mut
                 malformed.push(about_all("'None' must be the first and only value"));
             }
         } else if !known.contains(one) {
-            super::fields::address(value, &format!("{FIELD}[{index}]"), &mut malformed);
+            address(value, &format!("{FIELD}[{index}]"), &mut malformed);
         }
     }
     let is_malformed = !malformed.is_empty();

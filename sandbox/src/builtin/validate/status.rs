@@ -1,7 +1,11 @@
 use serde_json::Value;
 
-use super::fields::not_negative;
+use super::claims::claim_status;
+use super::fields::{address, not_negative};
+use super::job_status::job_status;
 use super::network::ingress_status;
+use super::node::node_status;
+use super::part::Part;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
 
@@ -15,7 +19,30 @@ struct Counts {
     ready: &'static str,
 }
 
-const COUNTS: [Counts; 5] = [
+const COUNTS: [Counts; 7] = [
+    Counts {
+        kind: "ReplicationController",
+        all: &[
+            "replicas",
+            "fullyLabeledReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "observedGeneration",
+        ],
+        parts: &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        ready: "readyReplicas",
+    },
+    Counts {
+        kind: "PodDisruptionBudget",
+        all: &[
+            "disruptionsAllowed",
+            "currentHealthy",
+            "desiredHealthy",
+            "expectedPods",
+        ],
+        parts: &[],
+        ready: "",
+    },
     Counts {
         kind: "Deployment",
         all: &[
@@ -94,8 +121,25 @@ pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldErr
     if kind.group == "networking.k8s.io" && kind.kind == "Ingress" {
         ingress_status(object, &mut found);
     }
+    let status = Part::new(object, "").get("status");
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Node") => node_status(object, &mut found),
+        ("", "PersistentVolumeClaim") => claim_status(object, &mut found),
+        ("", "Pod") => pod_addresses(&status, &mut found),
+        ("", "Service") => {
+            let ingress = status.get("loadBalancer").get("ingress");
+            let kind = object.pointer("/spec/type").and_then(Value::as_str);
+            if ingress.is_set() && kind != Some("LoadBalancer") {
+                let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+                ingress.forbidden(detail, &mut found);
+            }
+        }
+        ("batch", "Job") => job_status(&Part::new(object, ""), &mut found),
+        _ => {}
+    }
     let counts = COUNTS.iter().find(|counts| counts.kind == kind.kind);
-    let counted = ["apps", "autoscaling"].contains(&kind.group.as_str());
+    let groups = ["", "apps", "autoscaling", "policy"];
+    let counted = groups.contains(&kind.group.as_str());
     let Some(counts) = counts.filter(|_| counted) else {
         return found;
     };
@@ -121,6 +165,28 @@ pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldErr
         at_most("availableReplicas", number("readyReplicas"), &detail);
     }
     found
+}
+
+/// The addresses of a Pod and of its node.
+fn pod_addresses(status: &Part, found: &mut Vec<FieldError>) {
+    // The first address of a Pod has two names.
+    if status.list("podIPs").is_empty() && !status.text_of("podIP").is_empty() {
+        address(
+            status.text_of("podIP"),
+            &format!("{}.podIPs[0]", status.path),
+            found,
+        );
+    }
+    for list in ["podIPs", "hostIPs"] {
+        let mut known = std::collections::BTreeSet::new();
+        for entry in status.items(list) {
+            let ip = entry.text_of("ip");
+            address(ip, &entry.path, found);
+            if !known.insert(ip) {
+                found.push(FieldError::duplicate(&entry.path, ip.into()));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

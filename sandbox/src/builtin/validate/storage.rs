@@ -6,7 +6,10 @@ use super::fields::{
     at, immutable, indexed, list, map, name, quantity_not_negative, required, required_name,
     supported, text,
 };
-use super::workload::label_selector;
+use super::internal_form::{changed, internal_invalid};
+use super::part::Part;
+use super::pod::node_selector;
+use super::selector::label_selector;
 use crate::go::compare_quantities;
 use crate::names;
 use crate::schema::FieldError;
@@ -45,6 +48,14 @@ pub(super) fn volume(object: &Value, old: Option<&Value>, found: &mut Vec<FieldE
     let policy = text(spec, "/persistentVolumeReclaimPolicy");
     let field = "spec.persistentVolumeReclaimPolicy";
     supported(policy, field, &["Delete", "Recycle", "Retain"], found);
+    if let Some(affinity) = Part::new(spec, "spec").set("nodeAffinity") {
+        match affinity.set("required") {
+            Some(required) => node_selector(&required, found),
+            None => affinity
+                .get("required")
+                .missing("must specify required node constraints", found),
+        }
+    }
     source(spec, "spec", found);
     let path = text(spec, "/hostPath/path");
     let is_root = !path.is_empty() && path.bytes().all(|byte| byte == b'/');
@@ -81,7 +92,8 @@ pub(super) fn volume(object: &Value, old: Option<&Value>, found: &mut Vec<FieldE
         now.as_ref() == was.get(source)
     });
     if !same.all(|same| same) {
-        let detail = "spec.persistentvolumesource is immutable after creation";
+        let said = "spec.persistentvolumesource is immutable after creation";
+        let detail = changed("core.PersistentVolumeSource", said, was, spec);
         found.push(FieldError::forbidden("spec.persistentvolumesource", detail));
     }
     if spec.get("volumeMode") != was.get("volumeMode") {
@@ -207,7 +219,7 @@ fn host_path(body: &Value, field: &str, found: &mut Vec<FieldError>) {
 }
 
 /// The name of a driver is a domain of at most 63 characters.
-fn driver_name(driver: &str, field: &str, found: &mut Vec<FieldError>) {
+pub(super) fn driver_name(driver: &str, field: &str, found: &mut Vec<FieldError>) {
     if driver.is_empty() {
         return found.push(FieldError::required(field, ""));
     }
@@ -353,8 +365,8 @@ fn attachment(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) 
     if let Some(old) = old
         && spec != at(old, "/spec")
     {
-        let shown = super::internal_form("io.k8s.api.storage.v1.VolumeAttachmentSpec", spec);
-        found.push(FieldError::invalid("spec", shown, "field is immutable"));
+        let kind = "storage.VolumeAttachmentSpec";
+        found.push(internal_invalid(kind, "spec", spec, "field is immutable"));
     }
 }
 
@@ -482,12 +494,8 @@ fn node(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
         for driver in list(object, "/spec/drivers").iter().filter(same_name) {
             if fixed(driver) != fixed(was) {
                 let driver = Value::Object(fixed(driver));
-                let shown = super::internal_form("io.k8s.api.storage.v1.CSINodeDriver", &driver);
-                found.push(FieldError::invalid(
-                    "spec.drivers",
-                    shown,
-                    "field is immutable",
-                ));
+                let (kind, field) = ("storage.CSINodeDriver", "spec.drivers");
+                found.push(internal_invalid(kind, field, &driver, "field is immutable"));
             }
         }
     }

@@ -165,7 +165,7 @@ fn an_immutable_config_map_cannot_change() {
 fn a_job_cannot_have_the_restart_policy_always() {
     let spec = json!({"containers": [{"name": "c", "image": "i"}]});
     let labels = json!({"a": "b"});
-    let job = json!({"metadata": {"name": "j"}, "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}});
+    let job = json!({"metadata": {"name": "j"}, "spec": {"manualSelector": true, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}});
     assert_eq!(
         check("Job", job, None),
         [

@@ -265,8 +265,7 @@ mod tests {
     async fn a_pod_stays_for_as_long_as_it_tolerates_the_taint() {
         let world = World::new();
         for (name, seconds) in [("short", json!(10)), ("ever", Value::Null)] {
-            let toleration =
-                json!({"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": seconds});
+            let toleration = json!({"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
             world.create(&pods(), json!({
                 "metadata": {"name": name, "namespace": "default"},
                 "spec": {"containers": [{"name": "c", "image": "i"}], "tolerations": [toleration]},

@@ -59,7 +59,7 @@ pub(super) fn schedule(handle: &Handle, pod: &Value) {
         // A change of the claims is a reason to look again.
         return;
     }
-    update(handle, &pods(), pod, "", |pod| {
+    update(handle, &pods(), pod, "binding", |pod| {
         pod["spec"]["nodeName"] = json!(meta::name(&chosen));
     });
     report(handle, pod, "", "");

@@ -45,15 +45,6 @@ pub(super) const ROWS: &[Row] = &[
         why: "reviews are read without Go's types",
     },
     Row {
-        steps: &[
-            "kinds/persistentvolumes: update source",
-            "kinds/volumeattachments.storage.k8s.io: update node",
-            "admission: replace with another priority",
-        ],
-        paths: &["/body/message", "/body/details/causes/0/message"],
-        why: "a real server shows the value in the form of its own type, and how it differs",
-    },
-    Row {
         steps: &["protobuf-refused: no text"],
         paths: &["/body"],
         why: "what is not UTF-8 is replaced when a body is read, by a real server when it writes an answer",

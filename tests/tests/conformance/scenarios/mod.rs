@@ -9,6 +9,7 @@ mod crud;
 mod deadlines;
 mod definitions;
 mod discovery;
+mod faults;
 mod forms;
 mod gadget;
 mod hook_server;
@@ -96,6 +97,7 @@ macro_rules! scenarios {
                 run
             })),*];
             all.extend(kinds::of_each());
+            all.extend(faults::of_each());
             all
         }
     };

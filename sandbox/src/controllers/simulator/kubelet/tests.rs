@@ -229,7 +229,7 @@ fn state(name: &str, state: &str) -> (String, String) {
 #[tokio::test(start_paused = true)]
 async fn init_containers_run_one_after_the_other_before_the_others() {
     let world = World::new();
-    let sidecar = json!({"name": "proxy", "image": "i", "restartPolicy": "Always", "startupProbe": {"initialDelaySeconds": 2}});
+    let sidecar = json!({"name": "proxy", "image": "i", "restartPolicy": "Always", "startupProbe": {"exec": {"command": ["true"]}, "initialDelaySeconds": 2}});
     let init = json!([{"name": "first", "image": "i"}, sidecar, {"name": "last", "image": "i"}]);
     world.create(&pods(), with(init, &json!({})));
     world.pass_millis(700).await;
@@ -308,8 +308,8 @@ async fn an_init_container_that_fails_starts_again_or_ends_the_pod() {
 async fn a_pod_is_ready_when_its_probes_succeed() {
     let world = World::new();
     let probes = json!({
-        "startupProbe": {"initialDelaySeconds": 3},
-        "readinessProbe": {"initialDelaySeconds": 5, "periodSeconds": 2, "failureThreshold": 2},
+        "startupProbe": {"exec": {"command": ["true"]}, "initialDelaySeconds": 3},
+        "readinessProbe": {"exec": {"command": ["true"]}, "initialDelaySeconds": 5, "periodSeconds": 2, "failureThreshold": 2},
     });
     world.create(&pods(), with(json!([]), &probes));
     world.pass(2).await;
@@ -336,7 +336,8 @@ async fn a_pod_is_ready_when_its_probes_succeed() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_liveness_probe_restarts_its_container_only() {
     let world = World::new();
-    let liveness = json!({"periodSeconds": 5, "failureThreshold": 2});
+    let liveness =
+        json!({"exec": {"command": ["true"]}, "periodSeconds": 5, "failureThreshold": 2});
     let mut two = with(json!([]), &json!({"livenessProbe": liveness}));
     let second = json!({"name": "second", "image": "i"});
     two["spec"]["containers"]
