@@ -44,7 +44,7 @@ mod warnings;
 mod workload;
 
 use super::internal_form::internal_form;
-pub(crate) use admission::webhook_client;
+pub(crate) use admission::{policy_with, webhook_client};
 pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
 pub(crate) use service::service_addresses;
