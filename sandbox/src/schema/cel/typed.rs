@@ -77,9 +77,9 @@ pub(super) fn unknown_fields(expression: &IdedExpr, schema: &Value) -> Vec<Strin
         let Some(place) = literal.type_name.strip_prefix(OBJECT) else {
             return;
         };
-        let steps = place.split('.').skip(1);
-        let Some(at) = steps.fold(Some(schema), |schema, step| properties(schema?)?.get(step))
-        else {
+        let mut steps = place.split('.').skip(1);
+        let inner = |schema, step| properties(schema)?.get(step);
+        let Some(at) = steps.try_fold(schema, inner) else {
             // The field in which it is says so.
             return;
         };
