@@ -13,8 +13,8 @@ use std::{collections::BTreeMap, fs, mem, path::Path, process::Command};
 
 /// The example that has the common texts on record.
 const FIRST: &str = "website";
-/// Those whose pods have volumes or webhooks, so that they have all texts with pods on record.
-const WITH_OWN_PODS: [&str; 3] = ["bucket", "file-backup", "shared-database"];
+/// Those whose pods have volumes or webhooks, or that have admission rules, so that they have all texts of objects on record.
+const WITH_OWN_OBJECTS: [&str; 4] = ["bucket", "file-backup", "quota-guard", "shared-database"];
 /// The name of the example under test.
 const NAME: &str = env!("CARGO_PKG_NAME");
 
@@ -54,7 +54,7 @@ pub fn check(program: &str) {
         ("common-dashboard", print("dashboard")),
     ] {
         let has_pods = !["common-alerts", "common-dashboard"].contains(&output);
-        match NAME == FIRST || (has_pods && WITH_OWN_PODS.contains(&NAME)) {
+        match NAME == FIRST || (has_pods && WITH_OWN_OBJECTS.contains(&NAME)) {
             true => record(output, &text),
             false => compare(output, &text),
         }

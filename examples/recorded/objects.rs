@@ -16,7 +16,12 @@ pub(crate) fn objects(text: &str) -> Objects {
     for manifest in all {
         let manifest = manifest.unwrap();
         let object = manifest.downcast::<DynamicObject>().unwrap();
-        let value = serde_json::to_value(object).unwrap();
+        let mut value = serde_json::to_value(object).unwrap();
+        // A chart has the namespaces in the order of its values.
+        let selector = "/spec/matchResources/namespaceSelector/matchExpressions/0/values";
+        if let Some(Value::Array(names)) = value.pointer_mut(selector) {
+            names.sort_by_key(Value::to_string);
+        }
         let metadata = &value["metadata"];
         let name = format!(
             "{} {} {}",

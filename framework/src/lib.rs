@@ -184,6 +184,7 @@
 //! | [`controller`] | reconcilers, their sources and predicates, finalizers, read-your-writes | controller-runtime |
 //! | [`server`] | a listener for HTTP and HTTPS, with authentication and authorization | metrics/server, certwatcher |
 //! | [`webhook`] | admission: validations and mutations | controller-runtime/webhook |
+//! | [`admission`] | rules that the API server evaluates by itself | |
 //! | [`manifests`] | the objects that an operator needs in a cluster: roles, Deployment, … | kubebuilder's `config` |
 //! | [`operator`] | the program: its command line, settings, logs, start and stop | manager |
 //! | `testing` | operators in tests: without a server, or with one in memory (feature `dev`) | envtest |
@@ -224,6 +225,7 @@
 //
 // `bench/README.md` says how to measure a build.
 
+pub mod admission;
 mod backoff;
 pub mod cache;
 pub mod client;

@@ -218,6 +218,7 @@ mod stack;
 mod store;
 mod table;
 
+pub use api::ExpressionWarning;
 pub use fault::{Answer, Faults, RequestMatcher};
 pub use figures::{Figures, InvalidQuantity};
 pub use pods::{Invocation, PodRule, Pods};

@@ -31,6 +31,7 @@ mod protobuf;
 mod read_your_writes;
 mod representations;
 mod roles;
+mod rules;
 mod serving;
 mod shared_secret;
 

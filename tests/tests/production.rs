@@ -261,7 +261,7 @@ fn manifests_of_an_operator_with_webhooks_have_their_service_and_configurations(
     let (text, notes) = teams(&[]);
     insta::assert_snapshot!("manifests_with_webhooks", text);
     // The other one reads a cache.
-    let expected = "note: if the request alone decides, a ValidatingAdmissionPolicy does without the webhook validate.deployments.apps and also works \
+    let expected = "note: if the request alone decides, an `AdmissionRule` does without the webhook validate.deployments.apps and also works \
         while no replica runs; `rules.needs_code()` in `rules` declares that it needs code\n";
     assert_eq!(notes, expected);
 }

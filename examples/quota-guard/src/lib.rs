@@ -1,10 +1,12 @@
-//! A limit for the Pods of a namespace. It stops nothing: it says by a condition and by Events when the limit is near or exceeded.
+//! A limit for the Pods of a namespace. It stops no Pod: it says by a condition and by Events when the limit is near or exceeded.
 
 use pilothouse::{
+    admission::{AdmissionRule, Reason},
     controller::{Mapping, Watched},
     k8s::api::core::v1::Pod,
     prelude::*,
     resource::{Conditions, NewCondition},
+    webhook::Operation,
 };
 
 // ANCHOR: kind
@@ -156,7 +158,22 @@ impl Use {
 }
 // ANCHOR_END: use
 
+// ANCHOR: rule
+/// Who may change a guard may lower its limit, but raises it only with the verb `raise`. The API server decides, without the operator.
+pub fn raise() -> AdmissionRule {
+    AdmissionRule::on::<QuotaGuard>("raise")
+        .operations([Operation::Update])
+        .reason(Reason::Forbidden)
+        .check(
+            "object.spec.pods <= oldObject.spec.pods || authorizer.requestResource.check('raise').allowed()",
+            "only who has the verb `raise` on quotaguards may raise the limit",
+        )
+}
+// ANCHOR_END: rule
+
 /// The operator, for `main` and for the tests.
 pub fn operator() -> Operator {
-    Operator::new("quota-guard").controller(QuotaGuardReconciler)
+    Operator::new("quota-guard")
+        .controller(QuotaGuardReconciler)
+        .admission_rule(raise())
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::admission::is_rule_kind;
+
 /// Files by their paths below a folder.
 pub(crate) type Files = BTreeMap<String, String>;
 
@@ -20,6 +22,7 @@ pub(super) fn own_place(comment: &str, name: &str, end: &str) -> String {
 /// The file of an object.
 pub(super) fn file_of(object: &Value) -> &'static str {
     match object["kind"].as_str() {
+        Some(kind) if is_rule_kind(kind) => "admission.yaml",
         Some("Namespace") => "namespace.yaml",
         Some("CustomResourceDefinition") => "definitions.yaml",
         Some("ServiceAccount" | "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding") => {

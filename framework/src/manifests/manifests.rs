@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{Endpoint, Installation, Roles, WebhookPort, alerts, deployment, network};
 use crate::{
+    admission::{self, AdmissionRule},
     crd,
     resource::{DynamicObject, ObjectMeta},
 };
@@ -46,6 +47,8 @@ pub struct Manifests {
     pub validating_webhooks: Option<ValidatingWebhookConfiguration>,
     /// The mutations of the operator. It writes their `caBundle` itself.
     pub mutating_webhooks: Option<MutatingWebhookConfiguration>,
+    /// The admission rules of the operator: policies and their bindings.
+    pub admission_policies: Vec<DynamicObject>,
     /// Lets the Prometheus operator collect the metrics, if this was asked for.
     pub service_monitor: Option<DynamicObject>,
     /// Lets the Prometheus operator collect the metrics without the Service, if this was asked for.
@@ -92,6 +95,7 @@ impl Manifests {
             pod_disruption_budget: (program.replicas > 1)
                 .then(|| deployment::disruption_budget(&installation)),
             network_policy: Some(network::policy(&installation, program)),
+            admission_policies: Vec::new(),
             service_monitor: None,
             pod_monitor: None,
             prometheus_rule: None,
@@ -103,6 +107,18 @@ impl Manifests {
     /// Adds the namespace of the pods, whatever its name is.
     pub(crate) fn with_namespace(mut self) -> Self {
         self.namespace = Some(namespace(&self.installation));
+        self
+    }
+
+    /// Adds the policies of admission rules.
+    pub(crate) fn with_rules(mut self, rules: &[AdmissionRule]) -> Self {
+        let Installation {
+            name, namespaces, ..
+        } = &self.installation;
+        let policies = admission::policies(rules, name, &self.installation.labels(), namespaces);
+        // Each has apiVersion, kind and metadata.
+        let policies = policies.into_iter().map(serde_json::from_value);
+        self.admission_policies = policies.filter_map(Result::ok).collect();
         self
     }
 
@@ -159,6 +175,9 @@ impl Manifests {
         add(&mut all, &self.network_policy)?;
         add(&mut all, &self.validating_webhooks)?;
         add(&mut all, &self.mutating_webhooks)?;
+        for policy in &self.admission_policies {
+            add(&mut all, &Some(policy))?;
+        }
         add(&mut all, &self.service_monitor)?;
         add(&mut all, &self.pod_monitor)?;
         add(&mut all, &self.prometheus_rule)?;

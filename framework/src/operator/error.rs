@@ -120,6 +120,31 @@ pub enum OperatorError {
         /// The problem, and what to do.
         problem: String,
     },
+    /// An admission rule of the program is not valid.
+    #[error("{place}: {rule}: {problem}")]
+    #[non_exhaustive]
+    AdmissionRule {
+        /// The rule and its kind.
+        rule: String,
+        /// File and line of the rule.
+        place: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
+    /// An API server would not accept the admission rules, or would not evaluate them: of each problem the place in the source, the
+    /// rule, the expression and what to do.
+    #[error("an API server would refuse the admission rules:\n  {}", .0.join("\n  "))]
+    RefusedRules(Vec<String>),
+    /// The API server is too old for an admission rule.
+    #[error(
+        "the API server has no {kind} in admissionregistration.k8s.io/v1: the checks of an admission rule need Kubernetes 1.30, and its \
+         defaults 1.36: use a webhook (`Validate`, `Mutate`) for an older server"
+    )]
+    #[non_exhaustive]
+    RuleNotServed {
+        /// The kind that is missing.
+        kind: String,
+    },
     /// The listener for webhooks cannot be opened.
     #[error(
         "cannot listen on {address} for webhooks: {source}: choose another address with --webhook-address"

@@ -467,6 +467,9 @@ impl Operator {
             say(&format!("Installing {name} …"))?;
         }
         self.install(&client).await?;
+        // The last rule may be gone.
+        let rules = self.policies()?;
+        rules.prune(&client).await?;
         let field_manager = format!("{}-dev", self.name);
         install
             .install(&client, &field_manager, definitions, say)

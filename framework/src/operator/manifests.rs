@@ -11,6 +11,7 @@ use super::{
     Operator, OperatorError, command_line::ManifestsOptions, printed, rbac::RolesSource, settings,
 };
 use crate::{
+    admission::AdmissionRule,
     manifests::{Chart, Endpoint, Files, Installation, Manifests, Program, WebhookPort, kustomize},
     webhook::{self, Target, WebhookOptions},
 };
@@ -98,6 +99,7 @@ impl Operator {
         self.webhook_serving = run.webhooks.clone().unwrap_or_default();
         let webhooks = self.webhook_options("");
         let definitions = self.checked_definitions()?;
+        let rules = self.checked_rules()?;
         let changes = std::mem::take(&mut self.manifest_changes);
         let version = self.version.clone();
         Ok(ManifestsSource {
@@ -111,6 +113,7 @@ impl Operator {
             creates_namespace: options.creates_namespace,
             is_limited_by_itself: !self.namespaces.is_empty(),
             definitions,
+            rules,
             webhooks,
             changes,
             roles: self.roles_with(options.roles)?,
@@ -156,6 +159,7 @@ pub(super) struct ManifestsSource {
     /// Whether the program is limited to namespaces without a flag.
     is_limited_by_itself: bool,
     definitions: Vec<CustomResourceDefinition>,
+    rules: Vec<AdmissionRule>,
     /// The webhooks. Their namespace is set when the objects are made.
     webhooks: Option<WebhookOptions>,
     changes: Vec<ManifestChange>,
@@ -302,6 +306,7 @@ impl ManifestsSource {
         if let Some(webhooks) = &self.webhooks {
             manifests = manifests.with_webhooks(webhooks);
         }
+        manifests = manifests.with_rules(&self.rules);
         if monitoring.service_monitor {
             manifests = manifests.with_service_monitor(program.endpoint.as_ref());
         }

@@ -82,11 +82,13 @@
 //! | `leadership.rs` | the operator's part in the leader election |
 //! | `readiness.rs` | the checks behind `/readyz` |
 //! | `serving.rs` | [`Serving`]: HTTP or HTTPS, and access to metrics |
+//! | `admission.rs`, `rule_check.rs` | the admission rules of an operator; what an API server says of their expressions |
 //! | `webhooks.rs` | [`WebhookServing`]: the webhooks of an operator, and how they start and stop |
 //! | `debug/` | the debug page and [`DebugReport`] |
 //! | `logs/`, `traces/` | the log and its filter; spans for OpenTelemetry |
 //! | `dev/` | the API server in the process |
 
+mod admission;
 mod command_line;
 mod compatible;
 mod debug;
@@ -111,6 +113,8 @@ mod rbac;
 mod readiness;
 mod registration;
 mod route;
+#[cfg(feature = "dev")]
+mod rule_check;
 mod runnable;
 mod running;
 #[cfg(feature = "dev")]
@@ -137,6 +141,8 @@ pub use error::OperatorError;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;
 pub use route::Route;
+#[cfg(feature = "dev")]
+pub(crate) use rule_check::check as check_admission_rules;
 pub use running::Running;
 pub use serving::Serving;
 pub use setup::{NoFlags, Setup};

@@ -14,6 +14,7 @@ use super::{
     subcommands::Subcommands,
 };
 use crate::{
+    admission::AdmissionRule,
     cache::InformersBuilder,
     client::Client,
     controller::{Controller, Failure, Reconciler, RuntimeKind},
@@ -61,6 +62,7 @@ pub struct Operator {
     pub(super) routes: Vec<(String, Route)>,
     pub(super) checks: Vec<OwnCheck>,
     pub(super) subcommands: Vec<Subcommands>,
+    pub(super) admission_rules: Vec<AdmissionRule>,
     pub(super) webhooks: Vec<Webhook>,
     pub(super) webhook_serving: WebhookServing,
     /// Where an API server in the same process converts objects. `None`: the operator serves the conversions.
@@ -104,6 +106,7 @@ impl Operator {
             routes: Vec::new(),
             checks: Vec::new(),
             subcommands: Vec::new(),
+            admission_rules: Vec::new(),
             webhooks: Vec::new(),
             webhook_serving: WebhookServing::default(),
             conversion_target: None,
@@ -486,7 +489,7 @@ impl Operator {
     }
 
     /// The definitions of the reconciled kinds that the API server does not have by itself, in the order of the
-    /// controllers.
+    /// controllers, and then those of the other kinds of [admission rules](Self::admission_rule) that the program defines.
     ///
     /// The API server converts the objects of kinds with several versions at the Service that the command `manifests` prints, in the namespace
     /// `<name>-system`, or at the URL of [`WebhookServing::url`]. A running operator corrects that, and adds the `caBundle`.
@@ -519,25 +522,43 @@ impl Operator {
                 });
             }
         }
+        for mut own in self.kinds_of_rules()? {
+            if names.insert(own.definition.metadata.name.clone()) {
+                let target = self.conversion_target();
+                webhook::set_target(std::slice::from_mut(&mut own.definition), &target);
+                definitions.push(own);
+            }
+        }
         Ok(definitions)
     }
 
-    /// Installs the definitions and waits until the server serves their kinds.
+    /// Installs the definitions and waits until the server serves their kinds. Then it installs the
+    /// [admission rules](Self::admission_rule), and removes those that the program does not have any more, if it has any. A real API server
+    /// needs about a second until it evaluates a new rule.
     ///
     /// # Errors
     /// [`OperatorError::Definition`] if a definition cannot be created, [`OperatorError::Refused`] if the server does not accept a field of it, and
     /// [`OperatorError::Install`] if the server refuses it for another reason, or does not serve it in time.
+    /// [`OperatorError::AdmissionRule`] and [`OperatorError::RefusedRules`] if a rule is not valid, and [`OperatorError::RuleNotServed`] if the
+    /// server is too old for it.
     pub fn install<'a>(
         &self,
         client: &'a Client,
     ) -> impl Future<Output = Result<(), OperatorError>> + Send + use<'a> {
         // `self` is not held while this waits, because threads cannot share the functions that build reconcilers.
         let (own, name) = (self.own_definitions(), self.name.clone());
+        let checked = self.check_rules().and_then(|()| self.checked_rules());
+        let rules = checked.and_then(|_| self.policies());
         async move {
-            let own = own?;
+            let (own, rules) = (own?, rules?);
             let definitions: Vec<_> = own.iter().map(|one| one.definition.clone()).collect();
             let installed = crd::install(client, &definitions, &name).await;
-            installed.map_err(|error| definition_check::explained(&own, error))
+            installed.map_err(|error| definition_check::explained(&own, error))?;
+            if !rules.is_empty() {
+                rules.apply(client).await?;
+                rules.prune(client).await?;
+            }
+            Ok(())
         }
     }
 

@@ -60,6 +60,7 @@ impl Operator {
                 return Err(own_checks::twice(one.endpoint, &one.name));
             }
         }
+        self.check_rules()?;
         self.check_webhooks()
     }
 }

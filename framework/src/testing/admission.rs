@@ -7,15 +7,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::Cluster;
 use crate::{
+    admission::AdmissionRule,
     cache::{InformerScope, Informers},
-    client::{self, PostParams},
+    client,
     metrics::Metrics,
     operator::OperatorError,
-    resource::{ApiResource, Object, Resource},
+    resource::{ApiResource, Object, Resource, Scope},
     webhook::{Denied, Mutate, Operation, ReadCaches, Validate, Warnings, Webhook},
 };
 
-/// Webhooks under test, without an operator and without HTTP: mutations, then the schema with its CEL rules, then validations.
+/// Webhooks and admission rules under test, without an operator and without HTTP: mutations, then the defaults of rules, the schema with its CEL
+/// rules and the checks of rules, then validations.
 ///
 /// Each method returns what the API server would store, and the warnings; or the first denial. Selectors and match conditions of
 /// the [rules](crate::webhook::Rules) are not evaluated.
@@ -46,8 +48,9 @@ use crate::{
 #[must_use]
 pub struct OfflineAdmission<K> {
     webhooks: Vec<Webhook>,
-    user: UserInfo,
-    dry_run: bool,
+    pub(super) rules: Vec<AdmissionRule>,
+    pub(super) user: UserInfo,
+    pub(super) dry_run: bool,
     cached: Vec<CachedObject>,
     kind: PhantomData<fn() -> K>,
 }
@@ -56,6 +59,7 @@ pub struct OfflineAdmission<K> {
 #[derive(Debug)]
 struct CachedObject {
     object: Value,
+    namespaced: bool,
     create: for<'a> fn(&'a Cluster, &'a Value) -> BoxFuture<'a, Result<(), Denied>>,
 }
 
@@ -70,6 +74,7 @@ impl<K: Resource> OfflineAdmission<K> {
     pub fn new() -> Self {
         Self {
             webhooks: Vec::new(),
+            rules: Vec::new(),
             user: UserInfo {
                 username: Some("jane".into()),
                 ..UserInfo::default()
@@ -94,6 +99,25 @@ impl<K: Resource> OfflineAdmission<K> {
         self
     }
 
+    /// Adds an [admission rule](AdmissionRule). The API server in this process evaluates it together with the schema: its defaults after the
+    /// mutations, and its checks before the validations. Its policies are named `offline.<rule>`. Parameters, namespaces with labels, and
+    /// roles for the user are objects of [`cached`](Self::cached); without roles a user may only write objects of the kind `K`.
+    ///
+    /// ```
+    /// use pilothouse::{admission::AdmissionRule, prelude::*, testing::OfflineAdmission};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let full = AdmissionRule::on::<ConfigMap>("full").check("has(object.data)", "data must not be empty");
+    /// let denied = OfflineAdmission::new().rule(full).create(&ConfigMap::named("page")).await;
+    /// assert!(denied.unwrap_err().to_string().ends_with("denied request: data must not be empty"));
+    /// # }
+    /// ```
+    pub fn rule(mut self, rule: AdmissionRule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
     /// Sets who asks.
     pub fn user<S: Into<String>>(
         mut self,
@@ -111,10 +135,11 @@ impl<K: Resource> OfflineAdmission<K> {
         self
     }
 
-    /// Adds an object to the caches that the webhooks [read](Validate::reads).
+    /// Adds an object to the caches that the webhooks [read](Validate::reads), and to the API server that evaluates [rules](Self::rule).
     pub fn cached<C: Resource>(mut self, object: &C) -> Self {
         self.cached.push(CachedObject {
             object: json!(object),
+            namespaced: <C::Scope as Scope>::NAMESPACED,
             create: |cluster, object| create::<C>(cluster, object).boxed(),
         });
         self
@@ -139,10 +164,15 @@ impl<K: Resource> OfflineAdmission<K> {
     /// Deletes an object.
     ///
     /// # Errors
-    /// The denial of a webhook.
+    /// The denial of a rule or of a webhook.
     pub async fn delete(&self, object: &K) -> Result<Warnings, Denied> {
+        let ruled = match self.rules.is_empty() {
+            true => Warnings::none(),
+            false => self.ruled(Some(object), None).await?.1,
+        };
         let mut review = self.review(Operation::Delete, &json!(object), &Value::Null);
-        self.call(Operation::Delete, &mut review, false).await
+        let validated = self.call(Operation::Delete, &mut review, false).await?;
+        Ok(ruled.iter().chain(validated.iter()).collect())
     }
 
     async fn store(&self, old: Option<&K>, new: &K) -> Result<(K, Warnings), Denied> {
@@ -152,10 +182,13 @@ impl<K: Resource> OfflineAdmission<K> {
         };
         let mut review = self.review(operation, &json!(old), &json!(new));
         let mutated = self.call(operation, &mut review, true).await?;
-        let stored = checked::<K>(old, &review["request"]["object"]).await?;
+        let new: K = serde_json::from_value(review["request"]["object"].take()).map_err(wrong)?;
+        let (stored, ruled) = self.ruled(old, Some(new)).await?;
+        let stored = stored.ok_or_else(|| wrong("the API server returned no object"))?;
         let mut review = self.review(operation, &json!(old), &json!(stored));
         let validated = self.call(operation, &mut review, false).await?;
-        let warnings = mutated.iter().chain(validated.iter()).collect();
+        let warnings = mutated.iter().chain(ruled.iter()).chain(validated.iter());
+        let warnings = warnings.collect();
         Ok((stored, warnings))
     }
 
@@ -186,13 +219,25 @@ impl<K: Resource> OfflineAdmission<K> {
         cluster: &Cluster,
         end: &CancellationToken,
     ) -> Result<(ReadCaches, Informers), Denied> {
-        for one in &self.cached {
-            (one.create)(cluster, &one.object).await?;
-        }
+        self.create_cached(cluster).await?;
         let informers = Informers::new(cluster.client().in_all_namespaces(), Metrics::new());
         let caches = ReadCaches::of(&self.webhooks, &informers, &InformerScope::all());
         informers.start(end);
         Ok((caches, informers))
+    }
+
+    /// Creates the objects that others read. Namespaces and roles come first.
+    pub(super) async fn create_cached(&self, cluster: &Cluster) -> Result<(), Denied> {
+        for namespaced in [false, true] {
+            for one in self
+                .cached
+                .iter()
+                .filter(|one| one.namespaced == namespaced)
+            {
+                (one.create)(cluster, &one.object).await?;
+            }
+        }
+        Ok(())
     }
 
     fn review(&self, operation: Operation, old: &Value, new: &Value) -> Value {
@@ -210,31 +255,6 @@ impl<K: Resource> OfflineAdmission<K> {
     }
 }
 
-/// What an API server would store, after schema, defaults and CEL rules.
-async fn checked<K: Resource>(old: Option<&K>, new: &Value) -> Result<K, Denied> {
-    let cluster = started()?;
-    let new: K = serde_json::from_value(new.clone()).map_err(wrong)?;
-    let namespace = new.namespace().or(old.and_then(|old| old.namespace()));
-    let cluster = prepared::<K>(&cluster, namespace).await?;
-    let stored = match old {
-        None => cluster.create(&new).await,
-        Some(old) => {
-            let mut old = old.clone();
-            // An object that is created has none of these yet.
-            old.metadata_mut().resource_version = None;
-            old.metadata_mut().uid = None;
-            let stored = cluster.create(&old).await.map_err(denied)?;
-            let mut new = new;
-            new.metadata_mut().resource_version = stored.metadata().resource_version.clone();
-            new.metadata_mut().uid = stored.metadata().uid.clone();
-            let api = cluster.api::<K>();
-            api.replace(stored.name(), &PostParams::default(), &new)
-                .await
-        }
-    };
-    stored.map_err(denied)
-}
-
 async fn create<C: Resource>(cluster: &Cluster, object: &Value) -> Result<(), Denied> {
     let object: C = serde_json::from_value(object.clone()).map_err(wrong)?;
     let cluster = prepared::<C>(cluster, object.namespace()).await?;
@@ -246,7 +266,7 @@ fn started() -> Result<Cluster, Denied> {
 }
 
 /// The cluster with the definition of a kind and a namespace, which becomes its default.
-async fn prepared<C: Resource>(
+pub(super) async fn prepared<C: Resource>(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Cluster, Denied> {
@@ -261,11 +281,11 @@ async fn prepared<C: Resource>(
     }
 }
 
-fn wrong(error: impl ToString) -> Denied {
+pub(super) fn wrong(error: impl ToString) -> Denied {
     Denied::with(500, "InternalError", error.to_string())
 }
 
-fn denied(error: client::Error) -> Denied {
+pub(super) fn denied(error: client::Error) -> Denied {
     match error.status() {
         Some(status) => Denied::from(status.clone()),
         None => error.into(),

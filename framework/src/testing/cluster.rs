@@ -56,7 +56,7 @@ impl Cluster {
     /// [`BuildError`] outside of a tokio runtime.
     pub fn with(sandbox: Builder) -> Result<Self, BuildError> {
         let sandbox = sandbox.build()?;
-        let client = connected(&sandbox, None);
+        let client = connected(&sandbox, None, |_| {});
         Ok(Self {
             sandbox,
             client,
@@ -185,7 +185,8 @@ impl Cluster {
         self.create_in_place(&roles.cluster_role_bindings).await?;
         self.create_in_place(&roles.roles).await?;
         self.create_in_place(&roles.role_bindings).await?;
-        let client = connected(&self.sandbox, Some(&account));
+        let account = Impersonation::service_account(namespace, account.name());
+        let client = connected(&self.sandbox, Some((namespace, account)), |_| {});
         ready(operator.start(client).await?).await
     }
 
@@ -355,21 +356,25 @@ async fn ready(running: Running) -> Result<Running, OperatorError> {
 }
 
 /// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox. It sends requests as the
-/// administrator, or as a service account, whose namespace is then the default one.
-fn connected(sandbox: &Sandbox, account: Option<&ObjectKey>) -> Client {
+/// administrator, or as a user with a default namespace.
+pub(super) fn connected(
+    sandbox: &Sandbox,
+    user: Option<(&str, Impersonation)>,
+    warned: impl Fn(&str) + Send + Sync + 'static,
+) -> Client {
     let watched = sandbox.clone();
     let clock = Clock::from_fn(move || Timestamp::try_from(watched.now()).unwrap_or_default());
     let pipes = sandbox.clone();
     let connector = Arc::new(move || Ok(pipes.connect()));
     let url = http::Uri::from_static("http://sandbox");
     let mut config = Config::new(url);
-    if let Some((namespace, account)) = account.and_then(|key| Some((key.namespace()?, key.name())))
-    {
+    if let Some((namespace, user)) = user {
         config = config
             .with_default_namespace(namespace)
-            .with_impersonation(Impersonation::service_account(namespace, account));
+            .with_impersonation(user);
     }
-    match Client::builder(config).connector(connector).build() {
+    let builder = Client::builder(config).connector(connector);
+    match builder.on_warning(warned).build() {
         Ok(client) => client.with_clock(clock),
         Err(error) => unreachable!("no certificate, key or user agent is given: {error}"),
     }

@@ -22,7 +22,8 @@
 //! * [`Cluster::faults`] drops and delays watches, forgets history, answers errors and loses answers.
 //! * [`Cluster::pods`] lets Pods fail, crash again and again, never become ready, or lose their node.
 //! * [`Offline`] runs a reconciler without any server: objects in, writes out.
-//! * [`OfflineAdmission`] runs webhooks and the schema on an object.
+//! * [`OfflineAdmission`] runs webhooks, admission rules and the schema on an object.
+//! * [`admission_rule`] checks the expressions of an admission rule.
 //! * [`definition`] checks the definition of a kind: its schema, its rules with their cost, and its size.
 //! * [`round_trips`] checks that the conversions between the versions of a kind lose nothing.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
@@ -32,20 +33,26 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `cluster.rs` | [`Cluster`], and [`TimedOut`]: a condition did not hold in time |
-//! | `admission.rs` | [`OfflineAdmission`] |
+//! | `admission.rs`, `ruled.rs` | [`OfflineAdmission`]; what the API server does to an object |
+//! | `admission_rule.rs` | [`admission_rule`] and [`RefusedRule`] |
 //! | `definition.rs` | [`definition`], [`DefinitionCheck`] and [`RefusedDefinition`] |
 //! | `offline` | [`Offline`] and [`Sent`] |
 //! | `round_trips` | [`round_trips`], [`RoundTrips`] and [`BrokenRoundTrip`] |
 
 mod admission;
+mod admission_rule;
 mod cluster;
 mod definition;
 #[cfg(test)]
 mod not_ready_test;
 mod offline;
 mod round_trips;
+mod ruled;
+#[cfg(test)]
+mod ruled_test;
 
 pub use admission::OfflineAdmission;
+pub use admission_rule::{RefusedRule, admission_rule};
 pub use cluster::{Cluster, TimedOut};
 pub use definition::{DefinitionCheck, RefusedDefinition, definition};
 pub use offline::{Offline, Sent};

@@ -42,8 +42,8 @@
 //!
 //! # Without a webhook
 //! A webhook stands in the way of each request: if no replica of the operator runs, the requests fail. Prefer a rule of CEL or a
-//! default in the schema of your own kind (`#[schema(rule(..), default = ..)]`), and a `ValidatingAdmissionPolicy` for kinds of
-//! others, if the object alone decides.
+//! default in the schema of your own kind (`#[schema(rule(..), default = ..)]`). If the request alone decides, an admission rule of an
+//! operator does without a webhook, also for kinds of others.
 //!
 //! # Caches
 //! [`Validate::reads`] and [`Mutate::reads`] declare the kinds that a webhook reads with [`Admission::get`] and [`Admission::lister`]. They

@@ -159,13 +159,13 @@ impl Webhook {
         let deletes = rules.operations.contains(&Operation::Delete);
         Some(match (self.mutates, self.is_own_kind) {
             (true, true) => {
-                "a default in the schema (`#[schema(default = ..)]`), or a MutatingAdmissionPolicy"
+                "a default in the schema (`#[schema(default = ..)]`), or an `AdmissionRule`"
             }
-            (true, false) => "a MutatingAdmissionPolicy",
+            (true, false) => "an `AdmissionRule`",
             (false, true) if !deletes => {
-                "a rule in the schema (`#[schema(rule(..))]`), or a ValidatingAdmissionPolicy"
+                "a rule in the schema (`#[schema(rule(..))]`), or an `AdmissionRule`"
             }
-            (false, _) => "a ValidatingAdmissionPolicy",
+            (false, _) => "an `AdmissionRule`",
         })
     }
 

@@ -55,9 +55,11 @@ mod update;
 mod validate;
 mod watch;
 
+pub use admission::ExpressionWarning;
 use admission::{Attributes, Operation};
 pub(crate) use admission::{
-    Configurations, NOT_READY, PROTECTED, class_of, create_default_account, own_kind, recount_quota,
+    Configurations, NOT_READY, PROTECTED, check_types, class_of, create_default_account, own_kind,
+    recount_quota,
 };
 pub(crate) use allocation::{Allocated, MANAGED_ADDRESS, SERVICE_RANGE, addresses};
 pub(crate) use bind::bind;

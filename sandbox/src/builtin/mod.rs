@@ -38,8 +38,8 @@ pub use kinds::kinds;
 pub(crate) use kinds::mistyped;
 pub use schema::{schema, schema_json};
 pub(crate) use validate::{
-    ip_address_name, selects, service_addresses, validate_object, validate_status, warnings,
-    webhook_client,
+    ip_address_name, policy_with, selects, service_addresses, validate_object, validate_status,
+    warnings, webhook_client,
 };
 pub(crate) use written::blank_object;
 

@@ -13,6 +13,7 @@ use tokio_util::sync::DropGuard;
 use super::builder::Builder;
 use super::first_objects;
 use super::snapshot::Snapshot;
+use crate::api::{ExpressionWarning, check_types};
 use crate::authentication::Trust;
 use crate::builtin;
 use crate::calls::Handler;
@@ -185,6 +186,35 @@ impl Sandbox {
         R: Future<Output = Response<Bytes>> + Send + 'static,
     {
         self.core.calls.handle(of, Handler::new(handler));
+    }
+
+    /// Checks the expressions of a ValidatingAdmissionPolicy or MutatingAdmissionPolicy for the types of the kinds that it names, and that this
+    /// server serves. The server itself evaluates expressions without these types, so that a field that no object has fails only when a request
+    /// comes. In a cluster, a controller makes this check for validating policies, and writes the result into `status.typeChecking`.
+    ///
+    /// Times are texts, and quantities and numbers with a point are not checked, as they are when an expression is evaluated.
+    ///
+    /// ```
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = pilothouse_sandbox::Sandbox::builder().build()?;
+    /// let rule = json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]});
+    /// let warnings = sandbox.check_expressions(&json!({
+    ///     "kind": "ValidatingAdmissionPolicy",
+    ///     "spec": {
+    ///         "matchConstraints": {"resourceRules": [rule]},
+    ///         "validations": [{"expression": "size(object.dota) < 10"}],
+    ///     },
+    /// }));
+    /// assert_eq!(warnings[0].field, "spec.validations[0].expression");
+    /// assert!(warnings[0].warning.contains("undefined field 'dota'"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_expressions(&self, policy: &serde_json::Value) -> Vec<ExpressionWarning> {
+        check_types(&self.core, policy)
     }
 
     /// The interface to inject faults.

@@ -220,7 +220,8 @@ async fn deeply_nested_data_is_read_and_written() {
     const LEVELS: usize = 5000;
     let client = Client::new().await;
     let data = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
-    let body = format!(r#"{{"metadata": {{"name": "a"}}, "revision": 1, "data": {{"a": {data}}}}}"#);
+    let body =
+        format!(r#"{{"metadata": {{"name": "a"}}, "revision": 1, "data": {{"a": {data}}}}}"#);
     let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
     let mut request = request("POST", path, "application/json", body);
     request

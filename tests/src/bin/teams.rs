@@ -2,6 +2,7 @@
 
 // ANCHOR: webhooks
 use pilothouse::{
+    admission::AdmissionRule,
     k8s::api::core::v1::ConfigMap,
     prelude::*,
     webhook::{Admission, Change, Denied, Mutate, Reads, Rules, Validate, Warnings},
@@ -61,10 +62,21 @@ impl Mutate for Team {
     }
 }
 
+/// The ConfigMap `team` of a namespace has the name of its team. The API server decides this by itself.
+fn named() -> AdmissionRule {
+    AdmissionRule::on::<ConfigMap>("named")
+        .only_if("is-team", "object.metadata.name == 'team'")
+        .check(
+            "has(object.data) && 'name' in object.data",
+            "data.name must be the name of the team",
+        )
+}
+
 fn main() -> ExitCode {
     Operator::new("teams")
         .validates(Paused)
         .mutates(Team)
+        .admission_rule(named())
         .main()
 }
 // ANCHOR_END: webhooks

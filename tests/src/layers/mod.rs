@@ -40,6 +40,7 @@ pub const LAYERS: &[&str] = &[
     "controller",
     "server",
     "webhook",
+    "admission",
     "manifests",
     "operator",
     "testing",

@@ -67,8 +67,12 @@ async fn dev_installs_the_configurations_and_its_api_server_calls_the_webhooks()
 
     // A mutation reads a cache, which sees a new object a little later.
     let mut settings = ConfigMap::named("team");
-    settings.data = Some([("name".into(), "ocean".into())].into());
     let maps = Api::<ConfigMap>::namespaced(&client, "blue");
+    // An admission rule is installed, too.
+    let nameless = maps.create(&params, &settings).await.unwrap_err();
+    let text = "denied request: data.name must be the name of the team";
+    assert!(nameless.to_string().contains(text), "{nameless}");
+    settings.data = Some([("name".into(), "ocean".into())].into());
     maps.create(&params, &settings).await.unwrap();
     let (dry_run, end) = (PostParams::default().dry_run(), Instant::now() + PATIENCE);
     let mut other = Deployment::named("other");

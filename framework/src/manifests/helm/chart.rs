@@ -113,6 +113,9 @@ impl Chart<'_> {
                 Some((_, limited)) if is_webhook_configuration(&object) => {
                     webhooks::configuration(&first, limited)
                 }
+                Some((_, limited)) if is_rule_binding(&object) => {
+                    webhooks::binding(&first, limited)
+                }
                 _ => Node::merge(&first, &borrowed),
             };
             let name = file_of(&object);
@@ -219,6 +222,11 @@ fn all(base: &[Value], variants: &[(String, Vec<Value>)]) -> Vec<Value> {
 fn is_webhook_configuration(object: &Value) -> bool {
     let kind = object["kind"].as_str();
     kind.is_some_and(|kind| kind.ends_with("WebhookConfiguration"))
+}
+
+fn is_rule_binding(object: &Value) -> bool {
+    let kind = object["kind"].as_str();
+    kind.is_some_and(|kind| kind.ends_with("AdmissionPolicyBinding"))
 }
 
 fn same(one: &Value, other: &Value) -> bool {

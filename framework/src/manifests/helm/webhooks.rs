@@ -1,4 +1,4 @@
-//! The configurations of webhooks, which are limited to the namespaces of the values.
+//! The configurations of webhooks, and the bindings of admission rules, which are limited to the namespaces of the values.
 
 use serde_json::Value;
 
@@ -28,6 +28,19 @@ pub(super) fn configuration(all: &Value, limited: &Value) -> Node {
             (true, false) => of_webhook.only_if("matchExpressions", NAMESPACES),
             (true, true) => {}
         }
+    }
+    node
+}
+
+/// The binding of an admission rule for all namespaces, with the values of the chart if the one for some namespaces is limited to them.
+pub(super) fn binding(all: &Value, limited: &Value) -> Node {
+    const MATCHED: &str = "matchResources";
+    let mut node = Node::Plain(all.clone());
+    if all["spec"][MATCHED] != limited["spec"][MATCHED] {
+        let spec = node.child("spec");
+        let selector = spec.child(MATCHED).child("namespaceSelector");
+        *selector.child("matchExpressions") = Node::Items(requirements(&Value::Null));
+        spec.only_if(MATCHED, NAMESPACES);
     }
     node
 }

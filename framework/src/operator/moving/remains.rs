@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Report, adopt_from::LeaseName};
 use crate::{
+    admission,
     client::{Api, Client, KubeconfigOptions, ListParams, RestMapper},
     operator::OperatorError,
     resource::{ApiResource, Object, PartialObject},
@@ -38,11 +39,12 @@ struct Deletion {
     names: Vec<String>,
 }
 
-/// First the webhook configurations, because without pods they refuse requests. Then the pods, so that nothing comes back. Last the
+/// First the webhook configurations, because without pods they refuse requests, and the admission rules. Then the pods, so that nothing comes back. Last the
 /// definitions, because the objects go with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Webhooks,
+    Rules,
     Deployment,
     Other,
     Namespace,
@@ -60,7 +62,7 @@ impl Remains<'_> {
         printed.reverse();
         printed.extend(self.lease());
         printed.extend(self.certificates());
-        for object in self.labelled_roles().await? {
+        for object in self.labelled().await? {
             if !printed.iter().any(|one| is_same(one, &object)) {
                 printed.push(object);
             }
@@ -74,7 +76,7 @@ impl Remains<'_> {
         report.line("\nThese commands remove the rest, in this order:\n")?;
         for deletion in &deletions {
             match deletion.rank {
-                Rank::Deployment | Rank::Other => {}
+                Rank::Rules | Rank::Deployment | Rank::Other => {}
                 Rank::Webhooks => {
                     report.line("# Without the operator's pods, the webhooks refuse requests.")?;
                 }
@@ -91,15 +93,17 @@ impl Remains<'_> {
         }
     }
 
-    /// The roles and bindings with the labels of the operator. It may have been installed with flags that are not known now: for other
-    /// namespaces, for example.
-    async fn labelled_roles(&self) -> Result<Vec<Value>, OperatorError> {
+    /// The roles, admission rules and bindings with the labels of the operator. It may have been installed with flags that are not known now, for other
+    /// namespaces, for example; and an older version may have had other rules.
+    async fn labelled(&self) -> Result<Vec<Value>, OperatorError> {
         let kinds = [
             ApiResource::of::<RoleBinding>(),
             ApiResource::of::<Role>(),
             ApiResource::of::<ClusterRoleBinding>(),
             ApiResource::of::<ClusterRole>(),
-        ];
+        ]
+        .into_iter()
+        .chain(admission::kinds());
         let params = ListParams::default().labels(self.selector());
         let mut all = Vec::new();
         for kind in kinds {
@@ -107,10 +111,14 @@ impl Remains<'_> {
             let listed = match api.list_all(&params).await {
                 // Then only those with known names are found.
                 Err(error) if error.is_forbidden() => continue,
+                // Older servers do not have all kinds of rules.
+                Err(error) if error.is_not_found() => continue,
                 listed => listed?,
             };
-            let prefix = format!("{}-", self.operator);
-            let is_ours = |name: &str| name == self.operator || name.starts_with(&prefix);
+            let is_ours = |name: &str| {
+                let rest = name.strip_prefix(self.operator);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+            };
             let ours = listed.items.iter().filter(|one| is_ours(one.name()));
             all.extend(ours.map(|one| {
                 json!({
@@ -327,6 +335,9 @@ fn quoted(word: &str) -> String {
 
 fn rank(resource: &ApiResource) -> Rank {
     match (&*resource.group, &*resource.plural) {
+        ("admissionregistration.k8s.io", _) if admission::is_rule_kind(&resource.kind) => {
+            Rank::Rules
+        }
         ("admissionregistration.k8s.io", _) => Rank::Webhooks,
         ("apps", "deployments") => Rank::Deployment,
         ("", "namespaces") => Rank::Namespace,

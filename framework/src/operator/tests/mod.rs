@@ -7,6 +7,8 @@ mod failing;
 mod panics;
 mod readiness;
 mod roles;
+#[cfg(feature = "dev")]
+mod rules;
 mod runnables;
 mod stopping;
 #[cfg(feature = "self-signed")]

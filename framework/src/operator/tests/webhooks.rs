@@ -290,13 +290,11 @@ fn manifests_tells_what_could_do_without_a_webhook() {
     let all = notes(operator(), &[]);
     assert_eq!(all.len(), 2);
     assert!(
-        all[0].contains(
-            "a ValidatingAdmissionPolicy does without the webhook validate.configmaps.core"
-        ),
+        all[0].contains("an `AdmissionRule` does without the webhook validate.configmaps.core"),
         "{all:?}"
     );
     assert!(
-        all[1].contains("a MutatingAdmissionPolicy does without the webhook mutate.pods.core"),
+        all[1].contains("an `AdmissionRule` does without the webhook mutate.pods.core"),
         "{all:?}"
     );
     // It reads another object.

@@ -62,6 +62,8 @@ use crate::registry::ServedKind;
 pub(crate) use attributes::{Attributes, Operation, Triple, definition, own_kind};
 pub(crate) use configurations::Configurations;
 pub(super) use pod_security::{Attempt as Secured, check as check_security};
+pub use policies::ExpressionWarning;
+pub(crate) use policies::check_types;
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};

@@ -328,10 +328,19 @@ fn conditions(
 
 /// A ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
 pub(super) fn policy(object: &Value, mutating: bool, found: &mut Vec<FieldError>) {
+    policy_with(object, mutating, Declarations::of_request(), found);
+}
+
+/// As [`policy`], with what is known of the types of the variables.
+pub(crate) fn policy_with(
+    object: &Value,
+    mutating: bool,
+    mut declarations: Declarations,
+    found: &mut Vec<FieldError>,
+) {
     let spec = at(object, "/spec");
     let failure = text(spec, "/failurePolicy");
     supported(failure, "spec.failurePolicy", &FAILURE_POLICIES, found);
-    let mut declarations = Declarations::of_request();
     let kind = at(spec, "/paramKind");
     if !kind.is_null() {
         declarations = declarations.with_params();
@@ -516,7 +525,12 @@ fn mutations(spec: &Value, declarations: &Declarations, found: &mut Vec<FieldErr
                                 _ => Returns::Object,
                             };
                             let wanted = (declarations, returns);
-                            expression(&source.into(), &field, wanted, found);
+                            let made = expression(&source.into(), &field, wanted, found);
+                            let unknown = made.map(|made| made.unknown_fields(declarations));
+                            for name in unknown.into_iter().flatten() {
+                                let detail = format!("undefined field '{name}'");
+                                found.push(FieldError::invalid(&field, source, detail));
+                            }
                         }
                     }
                 }

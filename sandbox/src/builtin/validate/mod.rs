@@ -60,7 +60,7 @@ mod tests;
 mod warnings;
 
 use super::internal_form;
-pub(crate) use admission::webhook_client;
+pub(crate) use admission::{policy_with, webhook_client};
 pub(crate) use network::ip_address_name;
 pub(crate) use object::validate_object;
 pub(crate) use selector::selects;

@@ -1,16 +1,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::Expression;
 use super::declare::{Declared, Object};
+use super::typed::type_of;
 use super::types::{LIST, MAP, Type};
 
 /// The variables that an expression about a request may use, with their types.
 ///
-/// The types are those of a real server: of the request and of the namespace all fields are known, of other objects none.
+/// The types are those of a real server: of the request and of the namespace all fields are known, of other objects none,
+/// unless [`with_object`](Self::with_object) says more.
 #[derive(Clone, Debug)]
 pub(crate) struct Declarations {
     variables: Vec<(String, Type)>,
+    params: Type,
+    /// The schema of the object, if it is known.
+    pub(super) schema: Option<Arc<Value>>,
     /// The variables that a policy defines; `None` if there cannot be any.
     defined: Option<BTreeMap<String, Declared>>,
 }
@@ -26,13 +33,33 @@ impl Declarations {
         ];
         Self {
             variables: variables.map(|(name, of)| (name.to_owned(), of)).into(),
+            params: Type::Dyn,
+            schema: None,
             defined: None,
         }
     }
 
+    /// Takes the type of the object, before and after the request, from the schema of its kind.
+    pub(crate) fn with_object(mut self, kind: &str, schema: Arc<Value>) -> Self {
+        let of = type_of(&schema, kind);
+        for (name, known) in &mut self.variables {
+            if matches!(name.as_str(), "object" | "oldObject") {
+                *known = of.clone();
+            }
+        }
+        self.schema = Some(schema);
+        self
+    }
+
+    /// Takes the type of the parameters from the schema of their kind.
+    pub(crate) fn with_params_of(mut self, kind: &str, schema: &Value) -> Self {
+        self.params = type_of(schema, kind);
+        self
+    }
+
     /// Adds the parameters of a policy.
     pub(crate) fn with_params(mut self) -> Self {
-        self.variables.push(("params".into(), Type::Dyn));
+        self.variables.push(("params".into(), self.params.clone()));
         self
     }
 

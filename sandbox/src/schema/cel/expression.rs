@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cel::Value;
 use cel::common::ast::Expr;
@@ -10,6 +11,7 @@ use super::compile::{Executable, parse};
 use super::declarations::{VARIABLES, qualified};
 use super::evaluate::Stopped;
 use super::made::{OBJECT, PATCH};
+use super::typed::unknown_fields;
 use super::types::Type;
 use super::walk::each;
 use crate::schema::rule_values::convert;
@@ -103,6 +105,14 @@ impl Expression {
                 names,
             })
         })
+    }
+
+    /// The fields that it sets although the kind of the object does not have them, if the kind is known.
+    pub(crate) fn unknown_fields(&self, declarations: &Declarations) -> Vec<String> {
+        let schema = declarations.schema.as_ref();
+        let unknown =
+            |schema: &Arc<Json>| stack::large(|| unknown_fields(&self.program.expression, schema));
+        schema.map(unknown).unwrap_or_default()
     }
 
     /// Whether it uses a variable that a policy defines.

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `compile.rs` | the compiler, with its limits |
 //! | `declare.rs` | what a schema says about `self`: its type and its largest size |
+//! | `typed.rs` | what a schema says about the objects of a request |
 //! | `expression.rs`, `declarations.rs` | an expression about a request, and its variables |
 //! | `authorizer.rs` | the variable `authorizer` |
 //! | `made.rs` | objects and JSON patches that expressions make |
@@ -42,6 +43,7 @@ mod regexes;
 mod semver;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod types;
 mod urls;
 mod values;

@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::world::{FINALIZER, Note, World, notes};
 use crate::{
+    admission::AdmissionRule,
     client::{Api, DeleteParams, Patch, PatchParams},
-    operator::moving::uninstall::Consent,
+    operator::{Operator, moving::uninstall::Consent},
     webhook::{Admission, Change, Denied, Validate, Warnings},
 };
 use k8s_openapi::{
@@ -344,6 +345,46 @@ async fn uninstall_finds_roles_of_flags_that_it_does_not_know() {
         assert!(printed.contains(expected), "{expected} is not in {printed}");
     }
     assert!(!printed.contains("others"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn uninstall_finds_admission_rules_also_those_of_another_version() {
+    let mut world = World::start().await;
+    world.operator = || {
+        let rule = AdmissionRule::on::<Note>("text").check("object.spec.text != ''", "empty");
+        notes().admission_rule(rule)
+    };
+    (world.operator)().install(&world.client).await.unwrap();
+    let older = AdmissionRule::on::<Note>("older").apply("Object{}");
+    let older = Operator::new("notes").admission_rule(older);
+    older
+        .policies()
+        .unwrap()
+        .apply(&world.client)
+        .await
+        .unwrap();
+    // It is another operator's.
+    let other = AdmissionRule::on::<Note>("text").check("true", "x");
+    let other = Operator::new("note").admission_rule(other);
+    other
+        .policies()
+        .unwrap()
+        .apply(&world.client)
+        .await
+        .unwrap();
+    world.note("a", &[FINALIZER]).await;
+    // Unlike webhooks they need no operator.
+    let printed = world.command("uninstall --yes").await.printed();
+    assert!(world.finalizers("a").await.is_empty());
+    for expected in [
+        "delete validatingadmissionpolicybindings.admissionregistration.k8s.io notes.text\n",
+        "delete validatingadmissionpolicies.admissionregistration.k8s.io notes.text\n",
+        "delete mutatingadmissionpolicybindings.admissionregistration.k8s.io notes.older\n",
+        "delete mutatingadmissionpolicies.admissionregistration.k8s.io notes.older\n",
+    ] {
+        assert!(printed.contains(expected), "{expected} is not in {printed}");
+    }
+    assert!(!printed.contains("note.text"), "{printed}");
 }
 
 /// Changes the versions of the definition of notes.

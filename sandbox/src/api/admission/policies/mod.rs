@@ -12,6 +12,7 @@
 //! | `audit.rs` | what validating policies write into the audit log |
 //! | `patch.rs` | changes an object by one mutation |
 //! | `refusal.rs` | the details of a refusal |
+//! | `types.rs` | the check of the expressions for the types of the objects |
 
 mod audit;
 mod decide;
@@ -22,7 +23,10 @@ mod policy;
 mod refusal;
 #[cfg(test)]
 mod tests;
+mod types;
 mod validate;
 
 pub(super) use mutate::mutate;
+pub use types::ExpressionWarning;
+pub(crate) use types::check_types;
 pub(super) use validate::validate;
