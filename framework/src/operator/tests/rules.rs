@@ -139,7 +139,7 @@ fn an_expression_that_does_not_compile_is_named_with_its_place_and_what_to_do() 
         ),
         (
             on().variable("1", "1").check("true", "x"),
-            "the variable `1`, `1`, does not compile: Invalid value: \"1\": name is not a valid CEL identifier",
+            "the variable `1`, `1`, does not compile: Invalid value: \"1\": must be a valid CEL identifier",
         ),
     ] {
         let error = refused([rule]);

@@ -62,7 +62,19 @@ impl Story {
 
     /// Ends a run, as the controller of Jobs would.
     async fn end(&self, time: &str, condition: &str) {
-        let ended = json!({"status": {"conditions": [{"type": condition, "status": "True"}]}});
+        let decided = match condition {
+            "Complete" => "SuccessCriteriaMet",
+            _ => "FailureTarget",
+        };
+        let is_true = |condition| json!({"type": condition, "status": "True"});
+        let now = self.cluster.now().to_string();
+        let mut ended = json!({"status": {
+            "conditions": [is_true(decided), is_true(condition)],
+            "startTime": now,
+        }});
+        if condition == "Complete" {
+            ended["status"]["completionTime"] = now.into();
+        }
         let (jobs, params) = (self.cluster.api::<Job>(), PatchParams::default());
         let name = job_name(time);
         let ended = jobs

@@ -251,6 +251,7 @@ async fn storage_grows_and_never_shrinks() {
     let running = world.run().await;
     world.cluster(json!({"instances": 2})).await;
     world.serve(2).await;
+    world.bind().await;
     for smaller in ["9Gi", "10G", "1024Mi"] {
         let refused = world.change(json!({"storage": smaller})).await.unwrap_err();
         assert!(refused.contains("storage must not shrink"), "{refused}");

@@ -10,8 +10,8 @@ use std::{
 
 use author_postgres::{Cluster, Database, Engine, EngineDatabase, Place, operator};
 use pilothouse::{
-    client::{Patch, PatchParams},
-    k8s::api::apps::v1::StatefulSet,
+    client::{ListParams, Patch, PatchParams},
+    k8s::api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim},
     operator::Running,
     prelude::*,
     resource::Conditions,
@@ -192,6 +192,18 @@ impl World {
         sets.patch_status("main", &PatchParams::default(), &Patch::Merge(status))
             .await
             .unwrap();
+    }
+
+    /// Does the work of the controller of volumes: all claims are bound. Only then an API server lets their size change.
+    pub async fn bind(&self) {
+        let claims = self.api.api::<PersistentVolumeClaim>();
+        let bound = Patch::Merge(json!({"status": {"phase": "Bound"}}));
+        for claim in claims.list(&ListParams::default()).await.unwrap().items {
+            claims
+                .patch_status(claim.name(), &PatchParams::default(), &bound)
+                .await
+                .unwrap();
+        }
     }
 
     pub async fn servers(&self, holds: impl Fn(&StatefulSet) -> bool) -> StatefulSet {
