@@ -8,7 +8,7 @@ use std::{
 
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
-use crate::error::Error;
+use crate::{error::Error, terminal::warn};
 
 /// The time limit for the end of the server.
 const GRACE: Duration = Duration::from_secs(2);
@@ -66,7 +66,9 @@ impl Server {
             .await
             .is_err()
         {
-            eprintln!("the API server did not end within {GRACE:?}: going on without waiting");
+            warn(&format!(
+                "the API server did not end within {GRACE:?}: going on without waiting"
+            ));
         }
     }
 }
