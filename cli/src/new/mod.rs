@@ -120,11 +120,16 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
         None => say(&format!(
             "It takes `pilothouse` {FRAMEWORK} from the registry. If cargo finds no such version there, name the folder of the framework instead: --framework FOLDER"
         )),
-        Some(folder) if workspace.is_none() => say(&format!(
-            "Cargo.toml names the framework by its path, which CI and an image need, too. This builds the image: docker build{} -t NAME .\nFor CI, let `pilothouse` in Cargo.toml be a git repository or a folder of your repository; now it is in {}.",
-            framework.context(),
-            folder.context.display()
-        )),
+        Some(folder) if workspace.is_none() => {
+            say(&format!(
+                "Cargo.toml names the framework by its path, in {}. This builds the image: docker build{} -t NAME .\nA machine without this folder, such as a runner of CI, needs these changes, which .github/workflows/ci.yaml lists, too:",
+                folder.context.display(),
+                framework.context()
+            ));
+            for change in framework.elsewhere() {
+                say(&format!("  {change}"));
+            }
+        }
         Some(_) => {}
     }
     say(&format!(
