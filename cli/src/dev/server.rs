@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     fs,
     io::Write,
     net::Ipv4Addr,
@@ -8,6 +9,7 @@ use std::{
 
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
+use super::stored;
 use crate::{error::Error, terminal::warn};
 
 /// The time limit for the end of the server.
@@ -58,6 +60,12 @@ impl Server {
     /// Writes the kubeconfig, which is in the target folder: `cargo clean` deletes it.
     pub(super) fn write_kubeconfig(&self) -> Result<(), Error> {
         write_private(&self.kubeconfig, &self.text).map_err(Error::file(&self.kubeconfig))
+    }
+
+    /// The kinds that the operator watches, and that the server only stores.
+    pub(super) async fn only_stored(&self) -> BTreeSet<String> {
+        // It is advice, without which the operator works as well.
+        stored::only_stored(&self.sandbox).await.unwrap_or_default()
     }
 
     /// Ends the server.
