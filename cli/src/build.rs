@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::Stdio};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::{error::Error, package};
+use crate::{error::Error, package, terminal::warn};
 
 /// Builds a program of a package, and returns its path, or `None` if the build failed. Cargo shows its progress and the errors of the compiler on standard error.
 pub(crate) async fn build(
@@ -36,9 +36,9 @@ pub(crate) async fn build(
     }
     let status = cargo.wait().await?;
     if !status.success() && package.takes_published && !has_framework(package) {
-        eprintln!(
+        warn(
             "The framework is not in Cargo.lock. If cargo found no package `pilothouse`, this version is not published: take a folder with it, in Cargo.toml as \
-             `pilothouse = {{ path = \"FOLDER/framework\" }}`, or for a new operator with `cargo pilothouse new NAME --framework FOLDER/framework`"
+             `pilothouse = { path = \"FOLDER/framework\" }`, or for a new operator with `cargo pilothouse new NAME --framework FOLDER/framework`",
         );
     }
     Ok(built.filter(|_| status.success()))

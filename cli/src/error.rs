@@ -1,9 +1,6 @@
 use std::{io, path::PathBuf};
 
-use crate::{
-    import::{Problem, Unreadable},
-    names::NameError,
-};
+use crate::{documents::Unreadable, import::Problem, names::NameError};
 
 /// Why a subcommand did not do its work.
 #[derive(Debug, thiserror::Error)]

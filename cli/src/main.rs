@@ -12,15 +12,22 @@
 //! | `names.rs` | names of operators and kinds, and what follows from them |
 //! | `template.rs` | the texts of `templates/` with the names filled in |
 //! | `package.rs` | what `cargo metadata` tells of the user's package |
-//! | `terminal.rs` | questions |
+//! | `manifest.rs` | changes of the user's `Cargo.toml` |
+//! | `documents.rs` | the documents of a YAML file |
+//! | `terminal.rs` | what the tool prints, and questions |
+
+// `terminal.rs` prints: a `println!` panics when nobody reads it.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod add;
 mod arguments;
 mod build;
 mod check;
 mod dev;
+mod documents;
 mod error;
 mod import;
+mod manifest;
 mod names;
 mod new;
 mod package;
@@ -45,7 +52,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error::Error::Shown) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {error}");
+            terminal::warn(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -41,6 +41,9 @@ pub(crate) struct FrameworkFolder {
     pub(crate) parts: Vec<PathBuf>,
 }
 
+/// The framework's package.
+const FRAMEWORK: &str = "pilothouse";
+
 /// The name of the build context with the framework.
 const CONTEXT: &str = "pilothouse";
 
@@ -50,6 +53,48 @@ impl Framework {
         self.folder.as_ref().map_or_else(String::new, |folder| {
             format!(" --build-context {CONTEXT}={}", quoted(&folder.context))
         })
+    }
+
+    /// What has to change before a machine without the folder builds the project: each file, and what to write there.
+    pub(crate) fn elsewhere(&self) -> Vec<String> {
+        match &self.folder {
+            Some(_) => vec![
+                format!(
+                    "Cargo.toml: {FRAMEWORK} = {{ git = \"URL\", rev = \"COMMIT\" }}, or a `path` in this repository"
+                ),
+                "deny.toml, for git: allow-git = [\"URL\"] below `unknown-git`".into(),
+                format!(
+                    "Dockerfile: without the lines `COPY --from={CONTEXT} …`, and the comment about them"
+                ),
+                "README.md: `docker build` without `--build-context …`".into(),
+            ],
+            None => Vec::new(),
+        }
+    }
+
+    /// The comment of the workflow.
+    fn ci_note(&self) -> String {
+        let changes = self.elsewhere();
+        if changes.is_empty() {
+            return String::new();
+        }
+        let lines: String = changes
+            .iter()
+            .map(|change| format!("#   {change}\n"))
+            .collect();
+        format!(
+            "# The framework is a folder of one machine, which no runner has. This workflow passes after these changes:\n#\n{lines}\n"
+        )
+    }
+
+    /// The comment of the rules for the dependencies.
+    fn deny_note(&self) -> &'static str {
+        match &self.folder {
+            Some(_) => {
+                "# When the framework comes from a git repository, with its URL as in Cargo.toml:\n# allow-git = [\"URL\"]\n"
+            }
+            None => "",
+        }
     }
 
     /// The comment of the Dockerfile.
@@ -92,6 +137,8 @@ impl Names<'_> {
             ("version", &self.api_version.version),
             ("framework", &self.framework.dependency),
             ("context", &self.framework.context()),
+            ("ci_note", &self.framework.ci_note()),
+            ("deny_note", self.framework.deny_note()),
             ("image_note", &self.framework.image_note()),
             ("copies", &self.framework.copies()),
             ("folder", self.folder),

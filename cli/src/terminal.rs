@@ -1,6 +1,9 @@
-//! Questions, which are asked only if somebody can answer them, and lines for a person.
+//! What the tool prints, and questions, which are asked only if somebody can answer them.
+//!
+//! If nobody reads what is printed, as behind `| head -1`, the work goes on: it is not less done.
 
 use std::{
+    env,
     io::{self, BufRead, IsTerminal, Write},
     path::Path,
 };
@@ -18,8 +21,7 @@ pub(crate) fn ask<T>(
         return Ok(read(suggested)?);
     }
     loop {
-        print!("{question} [{suggested}]: ");
-        io::stdout().flush()?;
+        show(&format!("{question} [{suggested}]: "));
         let mut line = String::new();
         if stdin.lock().read_line(&mut line)? == 0 {
             return Ok(read(suggested)?);
@@ -27,12 +29,23 @@ pub(crate) fn ask<T>(
         let answer = line.trim();
         match read(if answer.is_empty() { suggested } else { answer }) {
             Ok(value) => return Ok(value),
-            Err(error) => println!("{error}"),
+            Err(error) => say(&error.to_string()),
         }
     }
 }
 
-/// Prints a line. If nobody reads it any more, the work goes on.
+/// Prints a text as it is.
+pub(crate) fn show(text: &str) {
+    let mut out = io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Prints a line on standard error.
+pub(crate) fn warn(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Prints a line.
 pub(crate) fn say(line: &str) {
     // On a terminal the operator's summary may stand in this line.
     let clear = match io::stdout().is_terminal() {
@@ -40,6 +53,15 @@ pub(crate) fn say(line: &str) {
         false => "",
     };
     let _ = writeln!(io::stdout(), "{clear}{line}");
+}
+
+/// The path as seen from the folder in which the user is.
+pub(crate) fn shown(path: &Path) -> String {
+    let here = env::current_dir().unwrap_or_default();
+    path.strip_prefix(here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// A path as a word of a shell.

@@ -138,7 +138,7 @@ fn the_webhooks_of_a_kind_are_added_once() {
     let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
     let said = stdout(&cargo_pilothouse(&folder, "add webhook Greeting"));
     let expected = "wrote src/greeting_webhook.rs\nwrote tests/greeting_webhook.rs\nchanged src/lib.rs\n\
-        The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed\n";
+        changed Cargo.toml: `pilothouse` has the feature `self-signed`. The operator makes the certificates of its webhooks itself with it, also in a build for production.\n";
     assert_eq!(said, expected);
     let written = [
         "src/lib.rs",
@@ -147,6 +147,14 @@ fn the_webhooks_of_a_kind_are_added_once() {
     ];
     let written = written.map(|path| format!("// {path}\n{}", read(path)));
     insta::assert_snapshot!(written.join("\n"));
+
+    // A build for production serves them.
+    let version = env!("CARGO_PKG_VERSION");
+    let dependency = format!(
+        "[dependencies]\npilothouse = {{ version = \"{version}\", features = [\"self-signed\"] }}\nserde ="
+    );
+    assert!(read("Cargo.toml").contains(&dependency));
+    assert!(read("Cargo.toml").contains("\n# The subcommand `dev`, and"));
 
     let before = read("src/lib.rs");
     let again = cargo_pilothouse(&folder, "add webhook Greeting");
@@ -187,7 +195,7 @@ fn the_webhooks_of_an_imported_kind_name_its_path() {
     let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
     let kind = |name: &str| {
         format!(
-            "#[derive(pilothouse::Resource, Clone, Debug)]\n#[resource(group = \"other.k8s.io\", version = \"v1\", kind = \"{name}\", namespaced, foreign)]\n\
+            "#[derive(pilothouse::Resource, Clone, Debug)]\n#[resource(group = \"council.example.org\", version = \"v1\", kind = \"{name}\", namespaced, foreign)]\n\
              pub struct {name} {{\n    pub metadata: pilothouse::resource::ObjectMeta,\n}}\n"
         )
     };
@@ -201,6 +209,12 @@ fn the_webhooks_of_an_imported_kind_name_its_path() {
     let lib =
         read("src/lib.rs").replace("mod greeting;", "mod gate;\nmod greeting;\npub mod route;");
     fs::write(folder.join("src/lib.rs"), lib).unwrap();
+
+    // The group of the next kind is the operator's, too, although the imported kind comes first.
+    stdout(&cargo_pilothouse(&folder, "add kind CronTask"));
+    assert!(
+        read("src/cron_task.rs").contains("group = \"demo.example.com\", version = \"v1beta1\"")
+    );
 
     let said = stdout(&cargo_pilothouse(&folder, "add webhook Gate"));
     let export = "Write in src/lib.rs: pub use gate::Gate;\nand in the test: use greeting::Gate;\n";
@@ -236,6 +250,93 @@ fn from_the_folder_of_a_workspace_the_paths_lead_from_there() {
     let expected = "wrote operators/greeting/src/task.rs\nwrote operators/greeting/tests/task.rs\nwrote operators/greeting/example/task.yaml\nchanged operators/greeting/src/lib.rs\n";
     assert_eq!(said, expected);
     let said = stdout(&cargo_pilothouse(&folder, "add webhook Task -p greeting"));
-    let feature = "cargo add pilothouse --features self-signed -p greeting\n";
-    assert!(said.ends_with(feature), "{said}");
+    let feature =
+        "changed operators/greeting/Cargo.toml: `pilothouse` has the feature `self-signed`.";
+    assert!(said.contains(feature), "{said}");
+
+    // Where the workspace names the framework, its users decide.
+    let manifest = folder.join("operators/other/Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let root = folder.join("Cargo.toml");
+    let version = env!("CARGO_PKG_VERSION");
+    let own = format!("pilothouse = {{ version = \"{version}\" }}");
+    let inherited = text.replace(&own, "pilothouse = { workspace = true }");
+    assert_ne!(inherited, text);
+    fs::write(&manifest, &inherited).unwrap();
+    let workspace = fs::read_to_string(&root).unwrap();
+    fs::write(
+        &root,
+        format!("{workspace}\n[workspace.dependencies]\n{own}\n"),
+    )
+    .unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, "add webhook Other -p other"));
+    let advice = "operators/other/Cargo.toml takes `pilothouse` from the workspace. Write there: pilothouse = { workspace = true, features = [\"self-signed\"] }\n";
+    assert!(said.contains(advice), "{said}");
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), inherited);
+}
+
+/// The test of the webhooks reads the example in the version that the library exports.
+#[test]
+fn the_example_follows_its_kind_to_a_new_version_before_and_after_webhooks() {
+    let version = "add version Greeting v1";
+    let webhook = "add webhook Greeting";
+    for lines in [[webhook, version], [version, webhook]] {
+        let (_temporary, folder) = created();
+        let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+        let before = read("example/greeting.yaml");
+        let said = lines.map(|line| stdout(&cargo_pilothouse(&folder, line)));
+        let said = said.concat();
+        assert!(said.contains("changed example/greeting.yaml\n"), "{said}");
+        let expected = before.replace("demo.example.com/v1beta1", "demo.example.com/v1");
+        assert_eq!(read("example/greeting.yaml"), expected);
+        assert!(read("tests/greeting_webhook.rs").contains(".with::<Greeting>()"));
+        // The feature is added once.
+        let added = "changed Cargo.toml: `pilothouse` has the feature `self-signed`.";
+        assert_eq!(said.matches(added).count(), 1, "{said}");
+        assert_eq!(read("Cargo.toml").matches("self-signed").count(), 1);
+    }
+    // A notation in which the place is not sure.
+    let (_temporary, folder) = created();
+    let example = folder.join("example/greeting.yaml");
+    let text = "{apiVersion: demo.example.com/v1beta1, kind: Greeting}\n";
+    fs::write(&example, text).unwrap();
+    let said = stdout(&cargo_pilothouse(&folder, version));
+    let advice = "example/greeting.yaml has Greeting in v1beta1, and the tests read it in v1. Write there: apiVersion: demo.example.com/v1\n";
+    assert!(said.contains(advice), "{said}");
+    assert_eq!(fs::read_to_string(&example).unwrap(), text);
+}
+
+/// As behind `| head -1`.
+#[test]
+fn the_work_is_done_although_nobody_reads_what_is_printed() {
+    let (_temporary, folder) = created();
+    for line in [
+        "add kind CronTask",
+        "add webhook CronTask",
+        "add version Greeting v1",
+        "new other",
+        "add kind CronTask",
+    ] {
+        let [out, error] = [(); 2].map(|()| {
+            // The end that is read is closed at once.
+            let (_, writer) = std::io::pipe().unwrap();
+            writer
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+        command.arg("pilothouse").args(line.split_whitespace());
+        command.current_dir(&folder).stdout(out).stderr(error);
+        let code = command.status().unwrap().code();
+        let is_second = line == "add kind CronTask" && folder.join("other").exists();
+        assert_eq!(code, Some(i32::from(is_second)), "{line}");
+    }
+    for path in [
+        "src/cron_task.rs",
+        "src/cron_task_webhook.rs",
+        "src/greeting/v1beta1.rs",
+        "other/src/lib.rs",
+    ] {
+        assert!(folder.join(path).exists(), "{path}");
+    }
+    let lib = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
+    assert!(lib.contains(".validates(CronTaskRules)"), "{lib}");
 }

@@ -155,6 +155,55 @@ fn the_image_of_an_operator_with_a_framework_in_a_folder_copies_the_framework() 
     for [from, to] in &copied {
         assert_eq!(Path::new(to), repository.join(from));
     }
+
+    // What another machine needs stands in the workflow, and is told; after it, the files are those with a published framework.
+    let published = new(tempfile::tempdir().unwrap().path(), "greeting");
+    let workflow = &written[Path::new(".github/workflows/ci.yaml")];
+    let (note, rest) = workflow.split_once("\n\n").unwrap();
+    assert_eq!(rest, published[Path::new(".github/workflows/ci.yaml")]);
+    let changes: Vec<&str> = note
+        .lines()
+        .filter_map(|line| line.strip_prefix("#   "))
+        .collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+    let output = command
+        .args(["pilothouse", "new", "other", "--framework"])
+        .arg(&framework)
+        .current_dir(temporary.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let told: Vec<&str> = said
+        .lines()
+        .skip_while(|line| !line.ends_with("lists, too:"))
+        .skip(1)
+        .map_while(|line| line.strip_prefix("  "))
+        .collect();
+    assert_eq!(changes, told, "{said}");
+    let files: Vec<&str> = changes
+        .iter()
+        .filter_map(|change| change.split([':', ',']).next())
+        .collect();
+    assert_eq!(
+        files,
+        ["Cargo.toml", "deny.toml", "Dockerfile", "README.md"]
+    );
+    for path in written.keys().filter(|path| !path.starts_with(".github")) {
+        let is_other = written[path] != published[path];
+        assert_eq!(is_other, files.iter().any(|file| path == Path::new(file)));
+    }
+    let [ours, theirs] = [&written, &published].map(|files| &files[Path::new("deny.toml")]);
+    let note = "unknown-git = \"deny\"\n# When the framework comes from a git repository, with its URL as in Cargo.toml:\n# allow-git = [\"URL\"]\n";
+    assert_eq!(&ours.replace(note, "unknown-git = \"deny\"\n"), theirs);
+    let without: Vec<&str> = docker
+        .lines()
+        .filter(|line| !line.starts_with("COPY --from=pilothouse "))
+        .collect();
+    let comment = docker.find("# The framework is").unwrap();
+    let end = docker.find("FROM rust").unwrap();
+    let without = without.join("\n") + "\n";
+    let without = without.replace(&docker[comment..end], "");
+    assert_eq!(without, published[Path::new("Dockerfile")]);
 }
 
 /// As before the first release, or without a registry.

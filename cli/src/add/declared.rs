@@ -155,7 +155,7 @@ fn in_items(
                     file: file.to_owned(),
                     inner: inner.clone(),
                     group: attribute.text("group").unwrap_or_default().to_owned(),
-                    is_foreign: attribute.has("foreign") || attribute.has("view_of"),
+                    is_foreign: attribute.is_of_another(),
                     serves: !attribute.served().is_empty(),
                     is_public: is_public && public(&one.vis),
                 });

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use proc_macro2::Span;
-use syn::{Attribute, Expr, File, Item, LitStr, Stmt, UseTree, Visibility, spanned::Spanned};
+use syn::{Attribute, Expr, File, Item, Stmt, UseTree, Visibility, spanned::Spanned};
 
+use super::version::ResourceAttribute;
 use crate::names::{ApiVersion, Kind};
 
 /// A source with the kind added.
@@ -198,34 +199,22 @@ pub(super) fn names(text: &str, name: &str) -> bool {
     })
 }
 
-/// Group and version of the first kind of a source that is not foreign.
+/// Group and version of the first kind of a source that the operator defines itself.
 pub(super) fn declared(text: &str) -> Option<ApiVersion> {
+    let (_, text) = behind_mark(text);
     let file = syn::parse_file(text).ok()?;
     file.items.iter().find_map(|item| match item {
-        Item::Struct(one) => one.attrs.iter().find_map(api_version),
+        Item::Struct(one) => api_version(&one.attrs),
         _ => None,
     })
 }
 
-fn api_version(attribute: &Attribute) -> Option<ApiVersion> {
-    if !attribute.path().is_ident("resource") {
+fn api_version(attributes: &[Attribute]) -> Option<ApiVersion> {
+    let attribute = ResourceAttribute::of(attributes)?;
+    if attribute.is_of_another() {
         return None;
     }
-    let (mut group, mut version) = (None, None);
-    let mut is_foreign = false;
-    // What else the attribute says makes no difference here.
-    let _ = attribute.parse_nested_meta(|meta| {
-        is_foreign |= meta.path.is_ident("foreign");
-        for (name, value) in [("group", &mut group), ("version", &mut version)] {
-            if meta.path.is_ident(name) {
-                *value = Some(meta.value()?.parse::<LitStr>()?.value());
-            }
-        }
-        Ok(())
-    });
-    if is_foreign {
-        return None;
-    }
+    let [group, version] = ["group", "version"].map(|name| attribute.text(name));
     ApiVersion::new(&format!("{}/{}", group?, version?)).ok()
 }
 
@@ -316,7 +305,7 @@ fn chain<'a>(file: &'a File, behind: &[&str]) -> Option<Chain<'a>> {
 }
 
 /// The end of the line, if only a comment follows in it: the comment stays with what it is about.
-fn line_end(text: &str, at: usize) -> usize {
+pub(super) fn line_end(text: &str, at: usize) -> usize {
     let rest = text[at..].split('\n').next().unwrap_or_default().trim_end();
     match rest.trim_start().starts_with("//") {
         true => at + rest.len(),
@@ -438,7 +427,12 @@ mod tests {
         assert_eq!(declared(text), Some(expected));
         assert_eq!(declared("struct B;"), None);
         // The group of a foreign kind is not the user's.
-        let foreign = text.replace("namespaced,", "namespaced, foreign,");
-        assert_eq!(declared(&foreign), None);
+        for of_another in ["foreign", "view_of = \"B\""] {
+            let imported = format!("kind = \"B\", scale(spec = \".a\"), {of_another},");
+            let imported = text.replace("namespaced,", &imported);
+            assert_eq!(declared(&imported), None, "{of_another}");
+            let both = format!("{imported}\n{}", text.replace("a.dev", "own.dev"));
+            assert_eq!(declared(&both).unwrap().group, "own.dev");
+        }
     }
 }

@@ -17,12 +17,17 @@ use std::{
 use crate::{
     arguments::{AddKindOptions, AddWebhookOptions},
     error::Error,
+    manifest,
     names::{ApiVersion, Kind},
     package::{self, Package},
     template::{self, Framework, Names, Template},
+    terminal::{say, shown},
 };
 use edit::{Addition, Edited, Place};
 pub(crate) use version::run as run_version;
+
+/// The feature of the framework with which an operator makes its certificates.
+const SELF_SIGNED: &str = "self-signed";
 
 /// `add kind`.
 pub(crate) fn run(options: &AddKindOptions) -> Result<(), Error> {
@@ -86,22 +91,23 @@ pub(crate) fn run_webhook(options: &AddWebhookOptions) -> Result<(), Error> {
     let addition = Addition::webhooks(&kind);
     write(&package, &kind, &api_version, &templates, &addition)?;
     if has_example && !is_named && !declared.is_reachable(root, &text) {
-        println!(
+        say(&format!(
             "The test needs the kind, which the library does not export. Write in {}: pub use {path};\nand in the test: use {library}::{};",
             shown(root),
             kind.as_str()
-        );
+        ));
     }
     match has_example {
         true => tell_missing(&package, &[("tokio", " --features macros,rt,test-util")]),
-        false => println!("No test was written, because there is no {example}."),
+        false => say(&format!(
+            "No test was written, because there is no {example}."
+        )),
     }
-    if !package.has_framework_feature("self-signed") {
-        println!(
-            "The operator makes the certificates of its webhooks itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed{}",
-            package.selected()
-        );
-    }
+    manifest::add_feature(
+        &package,
+        SELF_SIGNED,
+        "The operator makes the certificates of its webhooks itself with it, also in a build for production.",
+    )?;
     Ok(())
 }
 
@@ -184,7 +190,7 @@ fn write_new(files: &[(PathBuf, String)]) -> Result<(), Error> {
         let written =
             fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(Error::file(path))?;
-        println!("wrote {}", shown(path));
+        say(&format!("wrote {}", shown(path)));
     }
     let written: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     template::format(&written);
@@ -202,11 +208,13 @@ fn save(file: &Path, text: &str, edited: Edited) -> Result<(), Error> {
         let was_formatted = template::formatted(text, folder).is_some_and(|same| same == text);
         let formatted = template::formatted(&changed, folder).filter(|_| was_formatted);
         fs::write(file, formatted.unwrap_or(changed)).map_err(Error::file(file))?;
-        println!("changed {}", shown(file));
+        say(&format!("changed {}", shown(file)));
     }
     for Place { what, line } in missing {
         let file = shown(file);
-        println!("{what} was not found in {file}. Write there: {line}");
+        say(&format!(
+            "{what} was not found in {file}. Write there: {line}"
+        ));
     }
     Ok(())
 }
@@ -216,7 +224,9 @@ fn tell_missing(package: &Package, needed: &[(&str, &str)]) {
     for (needed, features) in needed {
         if !package.dependencies.iter().any(|one| one == needed) {
             let which = package.selected();
-            println!("The test needs {needed}: cargo add --dev {needed}{features}{which}");
+            say(&format!(
+                "The test needs {needed}: cargo add --dev {needed}{features}{which}"
+            ));
         }
     }
 }
@@ -232,15 +242,6 @@ fn in_use(path: &Path) -> Option<PathBuf> {
     } else {
         None
     }
-}
-
-/// The path as seen from the folder in which the user is.
-fn shown(path: &Path) -> String {
-    let here = env::current_dir().unwrap_or_default();
-    path.strip_prefix(here)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }
 
 /// The apiVersion of the kinds that the operator has, if the sources tell it.

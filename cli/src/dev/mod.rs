@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `session.rs` | the loop |
 //! | `server.rs` | the API server and its kubeconfig |
+//! | `stored.rs` | the kinds that the API server only stores |
 //! | `operator.rs` | the process of the operator |
 //! | `sources.rs` | whether a source has changed |
 //! | `inputs.rs` | which files are sources |
@@ -17,6 +18,7 @@ mod operator;
 mod server;
 mod session;
 mod sources;
+mod stored;
 
 use std::env;
 

@@ -17,6 +17,9 @@ use crate::{error::Error, terminal::say};
 /// An operator that is asked to end gives its reconciles this time.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// An operator without work ends within this time. If it does not, the user reads why.
+const QUICK: Duration = Duration::from_secs(1);
+
 /// The most lines that are kept until an operator is ready.
 const MOST_LEFT: usize = 1000;
 
@@ -145,7 +148,18 @@ impl Operator {
     pub(super) async fn stop(mut self) -> Result<(), Error> {
         // Not a signal: with it, the operator would speak of a second one.
         self.input = None;
-        match timeout(GRACE, self.process.wait()).await {
+        let quick = timeout(QUICK, self.process.wait()).await;
+        let ended = match quick {
+            Err(_) => {
+                say(&format!(
+                    "The operator has not ended yet: reconciles that still run get {} s …",
+                    GRACE.as_secs()
+                ));
+                timeout(GRACE.saturating_sub(QUICK), self.process.wait()).await
+            }
+            ended => ended,
+        };
+        match ended {
             Ok(status) => drop(status?),
             Err(_) => self.process.kill().await?,
         }

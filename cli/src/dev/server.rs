@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     fs,
     io::Write,
     net::Ipv4Addr,
@@ -8,7 +9,8 @@ use std::{
 
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
-use crate::error::Error;
+use super::stored;
+use crate::{error::Error, terminal::warn};
 
 /// The time limit for the end of the server.
 const GRACE: Duration = Duration::from_secs(2);
@@ -60,13 +62,21 @@ impl Server {
         write_private(&self.kubeconfig, &self.text).map_err(Error::file(&self.kubeconfig))
     }
 
+    /// The kinds that the operator watches, and that the server only stores.
+    pub(super) async fn only_stored(&self) -> BTreeSet<String> {
+        // It is advice, without which the operator works as well.
+        stored::only_stored(&self.sandbox).await.unwrap_or_default()
+    }
+
     /// Ends the server.
     pub(super) async fn stop(self) {
         if tokio::time::timeout(GRACE, self.sandbox.shutdown())
             .await
             .is_err()
         {
-            eprintln!("the API server did not end within {GRACE:?}: going on without waiting");
+            warn(&format!(
+                "the API server did not end within {GRACE:?}: going on without waiting"
+            ));
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -53,6 +54,7 @@ pub(super) async fn run(
         next_built: None,
         started: None,
         banner: Banner::Shown,
+        not_simulated: BTreeSet::new(),
     };
     let done = tokio::select! {
         done = session.work() => done,
@@ -107,6 +109,8 @@ struct Session<'a> {
     /// When the program of the operator that works was built.
     started: Option<SystemTime>,
     banner: Banner,
+    /// The kinds that the user knows as not simulated.
+    not_simulated: BTreeSet<String>,
 }
 
 impl Session<'_> {
@@ -202,6 +206,7 @@ impl Session<'_> {
                 Event::Installed => {}
                 Event::Ready if self.banner == Banner::Shown => {
                     self.banner = Banner::Left;
+                    self.tell_not_simulated().await;
                     let objects = match &self.options.data {
                         None => "deletes everything in it".into(),
                         Some(folder) => format!("keeps the objects in {}", folder.display()),
@@ -213,6 +218,7 @@ impl Session<'_> {
                 Event::Ready => {
                     let (name, time) = (&self.package.name, began.elapsed().as_secs_f32());
                     say(&format!("{name} is running, {time:.1} s after the change."));
+                    self.tell_not_simulated().await;
                 }
                 Event::Ended(status) => {
                     say(&format!(
@@ -222,6 +228,23 @@ impl Session<'_> {
                 }
             }
         }
+    }
+
+    /// Names the kinds that the operator of the last change watches, and that nothing acts on here. Each is named once.
+    async fn tell_not_simulated(&mut self) {
+        let all = self.server.only_stored().await;
+        let new: Vec<&str> = all
+            .difference(&self.not_simulated)
+            .map(|kind| &**kind)
+            .collect();
+        if !new.is_empty() {
+            say(&format!(
+                "Not simulated: {}.\nThe API server only stores these objects: nothing acts on them, and their status does not change.\n\
+                 Write the status yourself: kubectl patch --subresource=status …\n",
+                new.join(", ")
+            ));
+        }
+        self.not_simulated.extend(all);
     }
 
     /// Which files have changed.

@@ -2,22 +2,18 @@
 //!
 //! | file or folder | holds |
 //! | --- | --- |
-//! | `documents.rs` | the documents of a file |
 //! | `cluster.rs` | the definition of a kind on a cluster |
 //! | `generate/` | from a definition to a source |
 
 mod cluster;
-mod documents;
 mod generate;
 
 use std::{
     env, fs,
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
 };
 
-use documents::Document;
-pub(crate) use documents::Unreadable;
 pub(crate) use generate::Problem;
 use generate::{Definition, Options, Source};
 use serde_json::Value;
@@ -25,9 +21,11 @@ use serde_json::Value;
 use crate::{
     add,
     arguments::ImportOptions,
+    documents::{self, Document},
     error::Error,
     package::{self, Package},
     template,
+    terminal::{say, show, warn},
 };
 
 pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
@@ -62,15 +60,14 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), Error> {
         for source in &sources {
             let text = template::formatted(&source.text, Path::new("."));
             let text = text.as_ref().unwrap_or(&source.text);
-            // If nobody reads on, that is no failure.
-            let _ = io::stdout().write_all(text.as_bytes());
+            show(text);
         }
     } else {
         let package = package::find(&env::current_dir()?, options.package.as_deref())?;
         write(&package, &sources)?;
     }
     for note in sources.iter().flat_map(|source| &source.notes) {
-        eprintln!("{note}");
+        warn(note);
     }
     Ok(())
 }
@@ -177,7 +174,9 @@ fn write(package: &Package, sources: &[Source]) -> Result<(), Error> {
             _ => "",
         };
         let which = package.selected();
-        println!("The types need {needed}: cargo add {needed}{features}{which}");
+        say(&format!(
+            "The types need {needed}: cargo add {needed}{features}{which}"
+        ));
     }
     Ok(())
 }

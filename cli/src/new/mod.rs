@@ -19,7 +19,7 @@ use crate::{
     names::{ApiVersion, Kind, OperatorName},
     package,
     template::{self, Framework, FrameworkFolder, Names, Template},
-    terminal::{ask, quoted},
+    terminal::{ask, quoted, say},
 };
 
 /// The version of the framework that this program is published with.
@@ -103,31 +103,39 @@ pub(crate) fn run(options: &NewOptions) -> Result<(), Error> {
     place_draft(draft, &folder).map_err(Error::file(&folder))?;
 
     init_repository(&folder);
-    println!(
+    say(&format!(
         "{} has the operator `{}` for the kind {}.",
         folder.display(),
         operator.as_str(),
         kind.as_str()
-    );
+    ));
     if let (Some(Workspace { manifest, .. }), Some(text)) = (&workspace, joined) {
         fs::write(manifest, text).map_err(Error::file(manifest))?;
-        println!("It is a member of the workspace of {}.", manifest.display());
+        say(&format!(
+            "It is a member of the workspace of {}.",
+            manifest.display()
+        ));
     }
     match &framework.folder {
-        None => println!(
+        None => say(&format!(
             "It takes `pilothouse` {FRAMEWORK} from the registry. If cargo finds no such version there, name the folder of the framework instead: --framework FOLDER"
-        ),
-        Some(folder) if workspace.is_none() => println!(
-            "Cargo.toml names the framework by its path, which CI and an image need, too. This builds the image: docker build{} -t NAME .\nFor CI, let `pilothouse` in Cargo.toml be a git repository or a folder of your repository; now it is in {}.",
-            framework.context(),
-            folder.context.display()
-        ),
+        )),
+        Some(folder) if workspace.is_none() => {
+            say(&format!(
+                "Cargo.toml names the framework by its path, in {}. This builds the image: docker build{} -t NAME .\nA machine without this folder, such as a runner of CI, needs these changes, which .github/workflows/ci.yaml lists, too:",
+                folder.context.display(),
+                framework.context()
+            ));
+            for change in framework.elsewhere() {
+                say(&format!("  {change}"));
+            }
+        }
         Some(_) => {}
     }
-    println!(
+    say(&format!(
         "\n  cd {}\n  cargo pilothouse dev\n  cargo test\n",
         quoted(&folder)
-    );
+    ));
     Ok(())
 }
 

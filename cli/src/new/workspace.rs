@@ -7,7 +7,10 @@ use std::{
 
 use toml_edit::{Array, DocumentMut, Item, Value};
 
-use crate::error::Error;
+use crate::{
+    error::Error,
+    manifest::{push, text_of},
+};
 
 /// A workspace above a folder.
 pub(super) struct Workspace {
@@ -69,31 +72,8 @@ impl Workspace {
                 reason: "`workspace.members` is not a list".into(),
             });
         };
-        // A list with a line for each member stays one.
-        let before = |member: &Value| member.decor().prefix()?.as_str().map(str::to_owned);
-        match members.iter().last().and_then(before) {
-            Some(before) if before.contains('\n') => {
-                let behind = match members.trailing_comma() {
-                    true => String::new(),
-                    // What is between the last member and the bracket.
-                    false => members.iter_mut().last().map_or_else(String::new, |last| {
-                        let behind = last.decor().suffix().and_then(|text| text.as_str());
-                        let behind = behind.unwrap_or_default().to_owned();
-                        last.decor_mut().set_suffix("");
-                        behind
-                    }),
-                };
-                let member = Value::from(self.inner.as_str());
-                members.push_formatted(member.decorated(before, behind));
-            }
-            _ => members.push(self.inner.as_str()),
-        }
-        let text = document.to_string();
-        // toml_edit ends all lines with a line feed alone.
-        Ok(match self.text.contains("\r\n") {
-            true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-            false => text,
-        })
+        push(members, &self.inner);
+        Ok(text_of(&document, &self.text))
     }
 }
 

@@ -6,6 +6,7 @@
 mod careless;
 mod loud;
 mod mistaken;
+mod stuck;
 mod timed;
 
 use std::{
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Ok("loud") => return loud::operator().main(),
         Ok("mistaken") => return mistaken::operator().main(),
         Ok("careless") => return careless::operator().main(),
+        Ok("stuck") => return stuck::operator().main(),
         Ok("timed") => return timed::operator().main(),
         Ok(_) => return greeting::operator().main(),
         Err(_) => {}
@@ -49,12 +51,19 @@ fn main() -> ExitCode {
             .as_ref()
             .is_none_or(|chosen| name.contains(chosen.as_str()))
     };
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         (
             "saving_a_source_restarts_the_operator_and_everything_else_stays",
             || {
                 let runtime = tokio::runtime::Runtime::new().unwrap();
                 runtime.block_on(saving_a_source_restarts_the_operator_and_everything_else_stays());
+            },
+        ),
+        (
+            "dev_says_what_it_waits_for_and_what_nothing_acts_on",
+            || {
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                runtime.block_on(dev_says_what_it_waits_for_and_what_nothing_acts_on());
             },
         ),
         (
@@ -202,6 +211,16 @@ impl Dev {
         }
     }
 
+    /// A client of its API server. It reads the line with the kubeconfig.
+    async fn client(&mut self) -> Client {
+        let line = self.until("export KUBECONFIG=");
+        let options = KubeconfigOptions {
+            path: Some(line.split_once('=').unwrap().1.into()),
+            ..KubeconfigOptions::default()
+        };
+        Client::new(Config::from_kubeconfig(&options).await.unwrap()).unwrap()
+    }
+
     /// Waits for a line that contains the text.
     fn until(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -260,6 +279,58 @@ async fn has_text(maps: &Api<ConfigMap>, name: &str, text: &str) {
         .await
         .unwrap_or_else(|_| panic!("{name} never had the text {text}"))
         .unwrap();
+}
+
+async fn dev_says_what_it_waits_for_and_what_nothing_acts_on() {
+    let package = package("quiet");
+    let folder = package.path();
+    let main = folder.join("src/main.rs");
+    let mut dev = Dev::start(folder);
+    let client = dev.client().await;
+    dev.until("Save a source, and the operator is built");
+    assert!(!dev.seen.iter().any(|line| line.contains("Not simulated")));
+
+    // The operator gets a kind that the API server only stores.
+    fs::write(&main, source("stuck")).unwrap();
+    dev.until("shown is running, ");
+    assert_eq!(dev.until("Not simulated"), "Not simulated: Ingress.");
+    dev.until("kubectl patch --subresource=status");
+
+    // Its reconcile does not end.
+    let greetings = Api::<Greeting>::namespaced(&client, "default");
+    let created = greetings
+        .create(&PostParams::default(), &example("a"))
+        .await;
+    created.unwrap();
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    has_text(&maps, "a", "hello").await;
+    fs::write(&main, source("loud")).unwrap();
+    dev.until("Restarting …");
+    let waits = "The operator has not ended yet: reconciles that still run get 10 s …";
+    dev.until(waits);
+    let said = dev.seen.len();
+    dev.until("shown is running, ");
+    has_text(&maps, "a", "HELLO").await;
+    assert!(
+        !dev.seen[said..]
+            .iter()
+            .any(|line| line.contains("still run"))
+    );
+    assert_eq!(
+        dev.seen
+            .iter()
+            .filter(|line| line.contains("Not simulated"))
+            .count(),
+        1
+    );
+    dev.stop("-TERM");
+
+    // From the first start.
+    fs::write(&main, source("stuck")).unwrap();
+    let mut dev = Dev::start(folder);
+    assert_eq!(dev.until("Not simulated"), "Not simulated: Ingress.");
+    dev.until("Save a source, and the operator is built");
+    dev.stop("-TERM");
 }
 
 async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
@@ -347,7 +418,9 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         panic!("the watch has ended");
     };
     tokio::time::timeout(PATIENCE, until).await.unwrap();
-    assert!(!dev.seen.iter().any(|line| line.contains("second signal")));
+    for unsaid in ["second signal", "still run", "Not simulated"] {
+        assert!(!dev.seen.iter().any(|line| line.contains(unsaid)));
+    }
     dev.stop("-TERM");
 
     // A closed terminal ends it, too, and with it the operator, which has the lines of its output.

@@ -1,6 +1,6 @@
 use std::fs;
 
-use pilothouse::testing;
+use pilothouse::{resource::Scheme, testing};
 
 use super::{cargo_pilothouse, is_kept, kept, kept::shelf, package, stderr, stdout};
 
@@ -51,6 +51,39 @@ fn todays_types_become_an_older_version() {
     assert!(read("src/shelf.rs").contains("version = \"v3\""));
     assert!(!read("src/shelf/v2.rs").contains("served("));
     assert_eq!(read("tests/shelf_versions.rs"), "// mine\n");
+}
+
+/// The example is read as a test of webhooks reads it: with the types that the tool has written.
+#[test]
+fn an_example_is_one_of_the_new_version() {
+    let object = |version: &str| {
+        format!(
+            "# A shelf.\napiVersion: library.example.com/{version}\nkind: Shelf\nmetadata: {{name: a}}\nspec:\n  books: []\n  place: {{type: Room, number: 1}}\n"
+        )
+    };
+    let package = package(&[
+        ("src/lib.rs", "mod shelf;\n\npub use shelf::Shelf;\n"),
+        ("src/shelf.rs", &before()),
+        ("example/shelf.yaml", &object("v1")),
+    ]);
+    let said = stdout(&cargo_pilothouse(package.path(), "add version Shelf v2"));
+    assert!(said.contains("changed example/shelf.yaml\n"), "{said}");
+    let example = fs::read_to_string(package.path().join("example/shelf.yaml")).unwrap();
+    assert_eq!(example, object("v2"));
+    let scheme = || Scheme::new().with::<shelf::Shelf>();
+    scheme().decode(&example).remove(0).unwrap();
+    assert!(scheme().decode(&object("v1")).remove(0).is_err());
+}
+
+#[test]
+fn a_source_that_is_not_formatted_keeps_its_layout() {
+    let text = before().replace("pub length: i32,", "pub   length:i32,");
+    let package = package(&[("src/lib.rs", "mod shelf;\n"), ("src/shelf.rs", &text)]);
+    stdout(&cargo_pilothouse(package.path(), "add version Shelf v2"));
+    let changed = fs::read_to_string(package.path().join("src/shelf.rs")).unwrap();
+    let attribute = "    plural = \"shelves\",\n    namespaced,\n    served(v1::Shelf)\n)]\n";
+    assert!(changed.contains(attribute), "{changed}");
+    assert!(changed.contains("pub   length:i32,"), "{changed}");
 }
 
 #[test]

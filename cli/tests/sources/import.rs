@@ -60,6 +60,52 @@ fn the_operators_own_kind_has_the_schema_of_the_definition() {
     assert!(!own.contains("foreign"), "{own}");
 }
 
+#[test]
+fn comments_name_fields_as_the_definition_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let plot = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let bed = json!({"type": "object", "properties": {"plots": {"type": "array", "items": plot}}});
+    // The same type again, on a shorter way.
+    let spec = json!({"type": "object", "properties": {
+        "beds": {"type": "array", "items": bed},
+        "plots": {"type": "object", "additionalProperties": plot},
+    }});
+    let status = json!({"type": "object", "properties": {
+        "conditions": {"type": "array", "items": {"type": "object", "properties": {
+            "type": {"type": "string"}, "level": {"type": "string", "enum": ["Low", "High"]},
+        }}},
+    }});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gardens.a.dev"},
+        "spec": {
+            "group": "a.dev", "scope": "Cluster", "names": {"kind": "Garden", "plural": "gardens"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
+            }],
+        },
+    });
+    fs::write(folder.path().join("garden.json"), definition.to_string()).unwrap();
+    let text = stdout(&cargo_pilothouse(
+        folder.path(),
+        "import garden.json --print",
+    ));
+    let comments = text
+        .lines()
+        .filter(|line| line.starts_with("/// ") && line.contains('`'));
+    let mut comments: Vec<&str> = comments.collect();
+    comments.sort_unstable();
+    let expected = [
+        "/// A value in `spec.beds`.",
+        "/// A value in `spec.plots`.",
+        "/// A value in `status.conditions`.",
+        "/// The value of `spec`.",
+        "/// The value of `status.conditions.level`.",
+        "/// The value of `status`.",
+    ];
+    assert_eq!(comments, expected, "{text}");
+}
+
 /// What the derives cannot say, or not at that place.
 #[test]
 fn what_an_own_kind_leaves_out_is_named() {

@@ -8,6 +8,8 @@ use syn::{
     spanned::Spanned,
 };
 
+use crate::add::edit::line_end;
+
 /// `#[resource(..)]` of a kind.
 pub(in crate::add) struct ResourceAttribute {
     entries: Vec<Entry>,
@@ -18,8 +20,10 @@ pub(in crate::add) struct ResourceAttribute {
 /// Where a list ends.
 struct End {
     at: usize,
-    /// Whether a further item needs a comma before it.
-    needs_comma: bool,
+    /// The last item.
+    last: Option<Range<usize>>,
+    /// The comma behind it.
+    comma: Option<Range<usize>>,
 }
 
 struct Entry {
@@ -61,6 +65,11 @@ impl ResourceAttribute {
         self.entry(name).is_some()
     }
 
+    /// Whether another program defines the kind: the type is foreign, or a view of a type.
+    pub(in crate::add) fn is_of_another(&self) -> bool {
+        self.has("foreign") || self.has("view_of")
+    }
+
     /// The value of an entry that is a text, such as `version`.
     pub(in crate::add) fn text(&self, name: &str) -> Option<&str> {
         let (value, _) = self.entry(name)?.value.as_ref()?;
@@ -73,17 +82,17 @@ impl ResourceAttribute {
         list.map_or(&[], |(paths, _)| paths)
     }
 
-    /// The changes by which the kind gets a new version and serves another type.
-    pub(super) fn serve(&self, version: &str, other: &str) -> Vec<Change> {
+    /// The changes by which the kind gets a new version and serves another type. `text` is the whole source.
+    pub(super) fn serve(&self, text: &str, version: &str, other: &str) -> Vec<Change> {
         let mut changes = Vec::new();
         let at = self.entry("version").and_then(|entry| entry.value.as_ref());
         if let Some((_, range)) = at {
             changes.push((range.clone(), format!("{version:?}")));
         }
         let list = self.entry("served").and_then(|entry| entry.list.as_ref());
-        changes.push(match list {
-            Some((_, end)) => end.append(other),
-            None => self.end.append(&format!("served({other})")),
+        changes.extend(match list {
+            Some((_, end)) => end.append(text, other),
+            None => self.end.append(text, &format!("served({other})")),
         });
         changes
     }
@@ -115,14 +124,33 @@ impl ResourceAttribute {
 }
 
 impl End {
-    /// An item for the end of the list.
-    fn append(&self, item: &str) -> Change {
-        let comma = if self.needs_comma { "," } else { "" };
-        (self.at..self.at, format!("{comma} {item}"))
+    /// An item for the end of the list, in the layout of the last one.
+    fn append(&self, text: &str, item: &str) -> Vec<Change> {
+        let Some(last) = &self.last else {
+            return vec![(self.at..self.at, item.to_owned())];
+        };
+        let end = self.comma.as_ref().map_or(last.end, |comma| comma.end);
+        // A comment in the line is about the last item.
+        let behind = line_end(text, end);
+        let line = text[..last.start].rsplit('\n').next().unwrap_or_default();
+        let spaces = &line[..line.len() - line.trim_start().len()];
+        let between = match (line == spaces, behind == end) {
+            (true, _) => format!("\n{spaces}"),
+            (false, false) => format!("\n{spaces}    "),
+            (false, true) => " ".to_owned(),
+        };
+        match self.comma {
+            Some(_) => vec![(behind..behind, format!("{between}{item},"))],
+            None if behind == end => vec![(end..end, format!(",{between}{item}"))],
+            None => vec![
+                (end..end, ",".to_owned()),
+                (behind..behind, format!("{between}{item}")),
+            ],
+        }
     }
 }
 
-fn end<T>(list: &MetaList, items: &Punctuated<T, Token![,]>) -> End {
+fn end<T: Spanned>(list: &MetaList, items: &Punctuated<T, Token![,]>) -> End {
     let span = match &list.delimiter {
         syn::MacroDelimiter::Paren(one) => one.span.close(),
         syn::MacroDelimiter::Brace(one) => one.span.close(),
@@ -130,7 +158,11 @@ fn end<T>(list: &MetaList, items: &Punctuated<T, Token![,]>) -> End {
     };
     End {
         at: span.byte_range().start,
-        needs_comma: !items.empty_or_trailing(),
+        last: items.last().map(|item| item.span().byte_range()),
+        comma: items
+            .pairs()
+            .next_back()
+            .and_then(|pair| pair.punct().map(|comma| comma.span().byte_range())),
     }
 }
 
@@ -176,4 +208,53 @@ pub(super) fn changed(text: &str, start: usize, mut changes: Vec<Change>) -> Str
         text.replace_range(range.start - start..range.end - start, &with);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(text: &str) -> String {
+        let text = format!("{text}\nstruct Kiosk;\n");
+        let file = syn::parse_file(&text).unwrap();
+        let syn::Item::Struct(item) = &file.items[0] else {
+            panic!("{text}");
+        };
+        let attribute = ResourceAttribute::of(&item.attrs).unwrap();
+        let changed = changed(&text, 0, attribute.serve(&text, "v2", "v1::Kiosk"));
+        syn::parse_file(&changed).unwrap();
+        changed.replace("\nstruct Kiosk;\n", "")
+    }
+
+    #[test]
+    fn a_new_entry_has_the_layout_of_the_last_one() {
+        for (before, after) in [
+            (
+                "#[resource(version=\"v1\",namespaced)]",
+                "#[resource(version=\"v2\",namespaced, served(v1::Kiosk))]",
+            ),
+            (
+                "#[resource(\n  version = \"v1\",\n  namespaced\n  )]",
+                "#[resource(\n  version = \"v2\",\n  namespaced,\n  served(v1::Kiosk)\n  )]",
+            ),
+            (
+                "#[resource(\n\tnamespaced,\n\tversion = \"v1\", // stored\n)]",
+                "#[resource(\n\tnamespaced,\n\tversion = \"v2\", // stored\n\tserved(v1::Kiosk),\n)]",
+            ),
+            (
+                "#[resource(version = \"v1\", namespaced // each\n)]",
+                "#[resource(version = \"v2\", namespaced, // each\n    served(v1::Kiosk)\n)]",
+            ),
+            (
+                "#[resource(version = \"v1\", served( v0::Kiosk ), namespaced)]",
+                "#[resource(version = \"v2\", served( v0::Kiosk, v1::Kiosk ), namespaced)]",
+            ),
+            (
+                "#[resource(version = \"v1\", served())]",
+                "#[resource(version = \"v2\", served(v1::Kiosk))]",
+            ),
+        ] {
+            assert_eq!(served(before), after);
+        }
+    }
 }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `parts.rs` | [`Parts`]: the kind and the types of its fields in a source |
 //! | `attribute.rs` | changes of `#[resource(..)]` |
+//! | `examples.rs` | the examples, which follow the kind |
 //! | `elsewhere.rs` | types of the crate that the copy shares |
 //! | `conversions.rs` | `From` between the copies and the types |
 
 mod attribute;
 mod conversions;
 mod elsewhere;
+mod examples;
 mod parts;
 
 use std::{
@@ -18,9 +20,11 @@ use std::{
 };
 
 pub(super) use attribute::ResourceAttribute;
+use examples::Step;
 use parts::Parts;
 
 use super::{
+    SELF_SIGNED,
     declared::{self, Declared},
     edit::{self, Edited},
     save, write_new,
@@ -28,8 +32,10 @@ use super::{
 use crate::{
     arguments::AddVersionOptions,
     error::Error,
+    manifest,
     names::{Kind, age, version},
-    package::{self, Package},
+    package,
+    terminal::{say, shown},
 };
 
 /// A source with the kind.
@@ -134,45 +140,38 @@ pub(crate) fn run(options: &AddVersionOptions) -> Result<(), Error> {
     };
     let before = found.mark.to_owned() + &found.text;
     save(&found.path, &before, edited)?;
-    tell(
-        &package,
-        &kind,
-        &found.path,
-        (&old, &new),
-        has_test.then_some(&test),
-    );
+    let step = Step {
+        group: &declared.group,
+        kind: kind.as_str(),
+        old: &old,
+        new: &new,
+    };
+    examples::follow(&package.folder.join("example"), &step)?;
+    tell(&kind, &found.path, (&old, &new), has_test.then_some(&test));
     for note in conversions.notes.iter().chain(&parts.notes(&old)) {
-        println!("{note}");
+        say(note);
     }
+    manifest::add_feature(
+        &package,
+        SELF_SIGNED,
+        "The operator makes the certificates of `/convert` itself with it, also in a build for production.",
+    )?;
     Ok(())
 }
 
 /// Says what is left to do.
-fn tell(
-    package: &Package,
-    kind: &Kind,
-    source: &Path,
-    (old, new): (&str, &str),
-    test: Option<&PathBuf>,
-) {
-    let shown = super::shown;
+fn tell(kind: &Kind, source: &Path, (old, new): (&str, &str), test: Option<&PathBuf>) {
     let (name, module) = (kind.as_str(), submodule(source, old));
-    println!(
+    say(&format!(
         "\n{name} is {new} now, and the API server stores it in this version. It serves {old}, too.\nNext:\n  - change the fields of {name} in {}, and the conversions in {}\n  - run the test: it fails for a field that a conversion forgets. Name what {old} cannot express with `not_in`\n  - write `deprecated = \"use {new}\"` into `#[resource(..)]` of {old} when clients should move",
         shown(source),
         shown(&module)
-    );
+    ));
     if let Some(test) = test {
-        println!(
+        say(&format!(
             "  - {} exists and stays as it is: it needs `pilothouse::testing::round_trips::<{name}>().check()`",
             shown(test)
-        );
-    }
-    if !package.has_framework_feature("self-signed") {
-        println!(
-            "The operator makes the certificates of `/convert` itself with this feature; the build for production needs it, or a folder with certificates: cargo add pilothouse --features self-signed{}",
-            package.selected()
-        );
+        ));
     }
 }
 

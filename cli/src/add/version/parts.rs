@@ -29,7 +29,7 @@ fn kind_of<'a>(file: &'a File, kind: &Kind) -> Option<(&'a ItemStruct, ResourceA
     file.items.iter().find_map(|item| match item {
         Item::Struct(one) if one.ident == kind.as_str() => {
             let attribute = ResourceAttribute::of(&one.attrs)?;
-            (!attribute.has("foreign") && !attribute.has("view_of")).then_some((one, attribute))
+            (!attribute.is_of_another()).then_some((one, attribute))
         }
         _ => None,
     })
@@ -138,7 +138,7 @@ impl<'a> Parts<'a> {
     /// The source, with the new version of the kind and the module of the old one.
     pub(super) fn changed(&self, text: &str, file: &File, old: &str, new: &str) -> String {
         let served = format!("{old}::{}", self.kind.ident);
-        let mut changes = self.attribute.serve(new, &served);
+        let mut changes = self.attribute.serve(text, new, &served);
         let has_module = file
             .items
             .iter()

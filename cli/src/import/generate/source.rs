@@ -245,7 +245,13 @@ impl Writer<'_> {
         let description = text(item.schema, "description");
         let text = match item.is_slot && !description.is_empty() {
             true => description.to_owned(),
-            false => format!("The value of `{}`.", item.path.join(".")),
+            false => {
+                let fields = item.place.fields.join(".");
+                match item.place.has_several {
+                    true => format!("A value in `{fields}`."),
+                    false => format!("The value of `{fields}`."),
+                }
+            }
         };
         self.text += &comment(&text, "");
     }

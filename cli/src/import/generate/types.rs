@@ -54,12 +54,22 @@ pub(super) struct Slot {
 pub(super) struct Item<'a> {
     /// The names of the fields that lead to it from the object, those of lists in the singular.
     pub(super) path: Vec<String>,
+    pub(super) place: Place,
     pub(super) schema: &'a Value,
     pub(super) body: Body<'a>,
     /// How many fields have it as their type.
     pub(super) uses: usize,
     /// Whether it is the type of the items of a list or of the values of a map.
     pub(super) is_slot: bool,
+}
+
+/// Where a type stands in the object.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The names of the fields that lead to it.
+    pub(super) fields: Vec<String>,
+    /// Whether several values may stand there: the items of a list, or the values of a map.
+    pub(super) has_several: bool,
 }
 
 #[derive(Debug)]
@@ -96,6 +106,8 @@ pub(super) struct Types<'a> {
     known: HashMap<String, usize>,
     /// Whether the next type is the one of a list's items or of a map's values.
     in_slot: bool,
+    /// The names of the fields that lead to the next type. The path has those of lists in the singular.
+    fields: Vec<String>,
 }
 
 impl<'a> Types<'a> {
@@ -114,6 +126,7 @@ impl<'a> Types<'a> {
             };
             taken.insert(ident.clone());
             let mut path = vec![name.clone()];
+            types.fields.clone_from(&path);
             let mut ty = types.of_schema(schema, &mut path);
             // The types of spec and status have names of their own.
             if let ("spec" | "status", Type::Item(item)) = (name.as_str(), &ty)
@@ -258,6 +271,10 @@ impl<'a> Types<'a> {
             // The shortest way gives the name.
             if path.len() < item.path.len() && path.len() > 1 {
                 item.path.clone_from(path);
+                item.place = Place {
+                    fields: self.fields.clone(),
+                    has_several: self.in_slot,
+                };
             }
             return Type::Item(known);
         }
@@ -281,6 +298,10 @@ impl<'a> Types<'a> {
         };
         self.items.push(Item {
             path: path.clone(),
+            place: Place {
+                fields: self.fields.clone(),
+                has_several: self.in_slot,
+            },
             schema,
             body,
             uses: 1,
@@ -306,11 +327,13 @@ impl<'a> Types<'a> {
             let ident = distinct(field_name(name), "_", |one| taken.contains(one));
             taken.insert(ident.clone());
             path.push(name.clone());
+            self.fields.push(name.clone());
             let ty = match is_embedded && name == "metadata" && properties(field).is_none() {
                 true => Type::ObjectMeta,
                 false => self.of_schema(field, path),
             };
             path.pop();
+            self.fields.pop();
             fields.push(Field {
                 ident,
                 name,

@@ -99,14 +99,14 @@ pub struct Board {
     pub others: BTreeMap<String, Value>,
 }
 
-/// The value of `spec.board.option`.
+/// The value of `spec.boards.option`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct BoardOption {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// The value of `spec.board.type`.
+/// The value of `spec.boards.type`.
 #[derive(Clone, Debug, Copy, Eq, PartialEq, Deserialize, Serialize)]
 pub enum BoardType {
     #[serde(rename = "open")]
@@ -115,7 +115,7 @@ pub enum BoardType {
     Closed,
 }
 
-/// The value of `spec.board.option_`.
+/// The value of `spec.boards.option_`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct BookcaseBoardOption {
     #[serde(skip_serializing_if = "Option::is_none")]

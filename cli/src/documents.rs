@@ -23,7 +23,7 @@ pub(crate) struct Unreadable {
 ///
 /// # Errors
 /// The text is neither YAML nor JSON, or it uses what a definition does not need: merge keys, tags, or keys that are no texts.
-pub(super) fn read(text: &str) -> Result<Vec<Document>, Unreadable> {
+pub(crate) fn read(text: &str) -> Result<Vec<Document>, Unreadable> {
     let mut options = Options::default();
     // Another crate may switch on the parser's feature for comments.
     options.set_emit_comments(false);
@@ -43,15 +43,15 @@ pub(super) fn read(text: &str) -> Result<Vec<Document>, Unreadable> {
 
 /// A document of a text.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) value: Value,
+pub(crate) struct Document {
+    pub(crate) value: Value,
     /// The lines of its values by their paths, such as `spec.versions[0].name`.
     lines: HashMap<String, usize>,
 }
 
 impl Document {
     /// The line of the definition of this name, and in it that of the field, or of the innermost value around the field that the text has.
-    pub(super) fn line_of(&self, definition: &str, field: &str) -> Option<usize> {
+    pub(crate) fn line_of(&self, definition: &str, field: &str) -> Option<usize> {
         let path = path_of(&self.value, definition)?;
         let dot = if path.is_empty() { "" } else { "." };
         let mut path = format!("{path}{dot}{field}");
