@@ -10,7 +10,9 @@ use super::{Operator, OperatorError, definition_check::OwnDefinition};
 use crate::{
     admission::{self, AdmissionRule, KnownKind},
     client::{Client, Error},
+    crd,
     manifests::Installation,
+    resource::{Access, AccessRule},
 };
 
 impl Operator {
@@ -79,6 +81,26 @@ impl Operator {
         })
     }
 
+    /// The permissions that [`install`](Self::install) needs: for the definitions, and for the admission rules. An operator that
+    /// installs them itself declares them by [`access`](Self::access). The commands `rbac` and `manifests` know the flag `--install-definitions`
+    /// for this.
+    ///
+    /// # Errors
+    /// [`OperatorError::Definition`] if a definition cannot be made.
+    pub fn install_access(&self) -> Result<Access, OperatorError> {
+        let definitions = crd::install_access(&self.definitions()?);
+        let policies = self.policies()?.access();
+        // An API server lets only those name parameters who may read them.
+        let params = self.admission_rules.iter().filter_map(|rule| {
+            let (kind, _) = rule.params.as_ref()?;
+            Some(Access::from(AccessRule::of_resource(
+                &kind.resource,
+                ["get"],
+            )))
+        });
+        Ok([definitions, policies].into_iter().chain(params).sum())
+    }
+
     /// Checks the expressions of the rules, and returns the rules.
     ///
     /// # Errors
@@ -117,6 +139,24 @@ impl InstalledRules {
 
     pub(super) fn is_empty(&self) -> bool {
         self.policies.is_empty()
+    }
+
+    /// The permissions that applying and removing them needs. None without rules.
+    fn access(&self) -> Access {
+        let mut access = Access::default();
+        for kind in admission::kinds() {
+            if self.is_empty() {
+                break;
+            }
+            access = access.and(AccessRule::of_resource(&kind, ["list", "delete"]));
+            let own = self.policies.iter().filter(|one| one["kind"] == *kind.kind);
+            for name in own.filter_map(|one| one["metadata"]["name"].as_str()) {
+                // Applying an object that does not exist is also a `create` of that name.
+                let apply = AccessRule::of_resource(&kind, ["create", "patch"]);
+                access = access.and(apply.named(name));
+            }
+        }
+        access
     }
 
     /// Applies them.

@@ -3,7 +3,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use super::{Operator, OperatorError, command_line::RolesOptions, leadership, printed};
 use crate::{
     controller::WrittenKinds,
-    crd,
     manifests::{Installation, InvalidName, Roles},
     resource::Access,
     server::Reviewer,
@@ -64,8 +63,8 @@ impl Operator {
     pub(super) fn roles_with(self, options: RolesOptions) -> Result<RolesSource, OperatorError> {
         let mut operator = self.with_options(options.run);
         if options.installs {
-            let definitions = operator.definitions()?;
-            operator = operator.access(crd::install_access(&definitions));
+            let access = operator.install_access()?;
+            operator = operator.access(access);
         }
         // A `wire` may use a runtime, for example for a source with a timer.
         let runtime = tokio::runtime::Builder::new_current_thread()

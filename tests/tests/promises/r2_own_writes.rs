@@ -255,7 +255,7 @@ async fn a_change_by_others_leads_to_a_reconcile_during_and_after_the_call() {
     for (change, expected) in [(true, 3), (false, 4)] {
         match change {
             true => change_by_hand(&cluster, "a").await,
-            false => drop(cluster.delete::<ConfigMap>("a").await.unwrap()),
+            false => cluster.delete::<ConfigMap>("a").await.unwrap(),
         }
         sleep(Duration::from_secs(20)).await;
         assert_eq!(calls.of("a"), expected);

@@ -9,7 +9,6 @@ use std::{collections::BTreeSet, time::Duration};
 
 use pilothouse::{
     client::{Client, Config, Impersonation},
-    crd::install_access,
     k8s::api::{core::v1::Namespace, rbac::v1::PolicyRule},
     manifests::Roles,
     operator::{Operator, Running},
@@ -261,8 +260,7 @@ async fn each_reason_is_for_a_permission_that_is_printed_and_its_fault_needs_it(
 #[tokio::test(start_paused = true)]
 async fn an_operator_installs_its_definitions_with_the_printed_roles() {
     for example in EXAMPLES {
-        let definitions = example.operator().definitions().unwrap();
-        let access = install_access(&definitions);
+        let access = example.operator().install_access().unwrap();
         for (roles, is_enough) in [
             (roles(example.operator().access(access)), true),
             (roles(example.operator()), false),

@@ -338,7 +338,12 @@ async fn scheduled_task(place: Place) -> Ended {
         let job = format!("greet-{run}");
         place.until::<Job>(&job, "exist", |_| true).await?;
         if place.sandbox.is_some() {
-            let ended = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
+            let now = "2026-01-01T00:00:00Z";
+            let is_true = |condition| json!({"type": condition, "status": "True"});
+            let ended = json!({"status": {
+                "conditions": [is_true("SuccessCriteriaMet"), is_true("Complete")],
+                "startTime": now, "completionTime": now, "active": 0, "ready": 0,
+            }});
             let ended = Patch::Merge(ended);
             place
                 .api::<Job>()
