@@ -256,6 +256,7 @@ impl AdmissionRule {
     }
 
     /// The expression in a field of a policy, and what it is. `None` for other fields.
+    #[cfg(feature = "dev")]
     pub(crate) fn expression_at(&self, field: &str) -> Option<(String, &Expression)> {
         let (list, rest) = field.strip_prefix("spec.")?.split_once('[')?;
         let (number, part) = rest.split_once("].")?;

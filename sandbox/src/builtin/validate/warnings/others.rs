@@ -69,16 +69,14 @@ pub(super) fn of_kind(kind: &ServedKind, object: &Part, is_new: bool, found: &mu
         ("", "PersistentVolumeClaim") => of_claim(&spec, found),
         ("", "PersistentVolume") => of_volume(&spec, found),
         ("", "Service") => of_service(&spec, found),
-        ("", "Node") => {
-            if !spec.text_of("externalID").is_empty() {
-                let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
-                found.push(text.to_owned());
-            }
+        ("", "Node") if !spec.text_of("externalID").is_empty() => {
+            let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+            found.push(text.to_owned());
         }
-        ("discovery.k8s.io", "EndpointSlice") if is_new => {
-            if object.text_of("addressType") == "FQDN" {
-                found.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
-            }
+        ("discovery.k8s.io", "EndpointSlice")
+            if is_new && object.text_of("addressType") == "FQDN" =>
+        {
+            found.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
         }
         ("networking.k8s.io", "Ingress") if is_new => {
             let annotations = object.get("metadata").get("annotations");
