@@ -271,8 +271,11 @@ impl World {
             bindings.create(&params, &binding).await.unwrap();
         }
         let limits = made("limits", json!({"size": 100}));
-        let api = Api::<SiteLimits>::namespaced(&self.admin, "rules-blue");
-        api.create(&params, &limits).await.unwrap();
+        // Not in `rules-bare`. In `rules-frozen` too: a server names only one of two rules that deny.
+        for namespace in ["rules-blue", "rules-frozen"] {
+            let api = Api::<SiteLimits>::namespaced(&self.admin, namespace);
+            api.create(&params, &limits).await.unwrap();
+        }
         let mut colors = ConfigMap::named("colors");
         colors.metadata.labels = Some(Labels::from([("for", "sites")]).map());
         colors.data = Some([("red".to_owned(), "#f00".to_owned())].into());
