@@ -159,7 +159,8 @@ impl Use {
 // ANCHOR_END: use
 
 // ANCHOR: rule
-/// Who may change a guard may lower its limit, but raises it only with the verb `raise`. The API server decides, without the operator.
+/// A user who may change a guard may lower its limit. To raise it, the user needs the verb `raise`, too. The API server decides this,
+/// without the operator.
 pub fn raise() -> AdmissionRule {
     AdmissionRule::on::<QuotaGuard>("raise")
         .operations([Operation::Update])

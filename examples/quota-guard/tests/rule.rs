@@ -1,4 +1,4 @@
-//! Who may raise a limit.
+//! Decides which users may raise a limit.
 #![cfg(feature = "dev")]
 
 use pilothouse::{

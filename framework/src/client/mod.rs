@@ -143,6 +143,8 @@ pub use request::Body;
 #[cfg(feature = "dev")]
 pub(crate) use request::RequestPath;
 pub use response::{Change, Deleted, ObjectList, WatchEvent};
+#[cfg(feature = "dev")]
+pub(crate) use rest::RESOURCE_VERBS;
 pub use rest::{Answer, AnswerStream, Client, ClientBuilder, RequestBuilder, Upgraded};
 #[cfg(test)]
 pub(crate) use retry::Reachability;

@@ -83,6 +83,7 @@
 //! | `readiness.rs` | the checks behind `/readyz` |
 //! | `serving.rs` | [`Serving`]: HTTP or HTTPS, and access to metrics |
 //! | `admission.rs`, `rule_check.rs` | the admission rules of an operator; what an API server says of their expressions |
+//! | `on_sandbox.rs` | asks an API server in this process, for checks before the first cluster |
 //! | `webhooks.rs` | [`WebhookServing`]: the webhooks of an operator, and how they start and stop |
 //! | `debug/` | the debug page and [`DebugReport`] |
 //! | `logs/`, `traces/` | the log and its filter; spans for OpenTelemetry |
@@ -104,6 +105,8 @@ mod main;
 mod manifests;
 mod monitoring;
 mod moving;
+#[cfg(feature = "dev")]
+mod on_sandbox;
 mod operator;
 mod output;
 mod own_checks;

@@ -1,14 +1,14 @@
 //! What an API server says of the expressions of admission rules, before they are printed or installed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use pilothouse_sandbox::Sandbox;
 use serde_json::Value;
 
-use super::{OperatorError, admission::own_definition};
+use super::{OperatorError, admission::own_definition, on_sandbox::on_sandbox};
 use crate::{
     admission::{self, AdmissionRule},
-    client::{Client, Config, Error},
+    client::{Client, Error},
     crd,
 };
 
@@ -21,40 +21,21 @@ pub(crate) fn check(rules: &[AdmissionRule]) -> Result<(), OperatorError> {
     if rules.is_empty() {
         return Ok(());
     }
-    // The caller may be in a runtime, as an async test is, and a thread has at most one.
-    let checked = std::thread::scope(|scope| scope.spawn(|| in_own_runtime(rules)).join());
-    let problems = checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(OperatorError::RefusedRules(problems)),
-    }
-}
-
-fn in_own_runtime(rules: &[AdmissionRule]) -> Result<Vec<String>, OperatorError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let sandbox = Sandbox::builder().build();
-        let sandbox = sandbox.map_err(|error| OperatorError::Sandbox {
-            port: 0,
-            reason: error.to_string(),
-        })?;
-        let pipes = sandbox.clone();
-        let client = Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
-            .connector(Arc::new(move || Ok(pipes.connect())))
-            .build()?;
+    let problems = on_sandbox(async |sandbox, client| {
         let mut problems = Vec::new();
         for rule in rules {
-            for problem in of_rule(&sandbox, &client, rule).await? {
+            for problem in of_rule(sandbox, client, rule).await? {
                 if !problems.contains(&problem) {
                     problems.push(problem);
                 }
             }
         }
-        sandbox.shutdown().await;
         Ok(problems)
-    })
+    })?;
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(OperatorError::RefusedRules(problems)),
+    }
 }
 
 async fn of_rule(

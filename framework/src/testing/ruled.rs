@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     admission,
-    client::{Api, Client, DeleteParams, Impersonation, PostParams},
+    client::{Api, Client, DeleteParams, Impersonation, PostParams, RESOURCE_VERBS},
     operator::check_admission_rules,
     resource::{ApiResource, Object, Resource},
     webhook::{Denied, Warnings},
@@ -21,18 +21,6 @@ use crate::{
 
 /// The name of the operator whose rules are under test, and of the role of the user.
 const OPERATOR: &str = "offline";
-/// What a user may do with objects of the kind: all that needs no other verb.
-const VERBS: [&str; 8] = [
-    "get",
-    "list",
-    "watch",
-    "create",
-    "update",
-    "patch",
-    "delete",
-    "deletecollection",
-];
-
 impl<K: Resource> OfflineAdmission<K> {
     /// What an API server would store of `new`, and its warnings. Without `new` it deletes the old object.
     pub(super) async fn ruled(
@@ -116,7 +104,7 @@ impl<K: Resource> OfflineAdmission<K> {
         role.rules = Some(vec![PolicyRule {
             api_groups: Some(vec![resource.group.to_string()]),
             resources: Some(vec![resource.plural.to_string()]),
-            verbs: VERBS.map(str::to_owned).into(),
+            verbs: RESOURCE_VERBS.map(str::to_owned).into(),
             ..PolicyRule::default()
         }]);
         cluster.create(&role).await.map_err(denied)?;

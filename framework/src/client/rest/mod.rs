@@ -35,5 +35,7 @@ pub use answer_stream::AnswerStream;
 pub use builder::ClientBuilder;
 pub(crate) use call::Call;
 pub use client::Client;
+#[cfg(feature = "dev")]
+pub(crate) use request_builder::RESOURCE_VERBS;
 pub use request_builder::RequestBuilder;
 pub use upgrade::Upgraded;

@@ -52,7 +52,7 @@ struct Prepared {
 }
 
 /// The verbs of RBAC for resources.
-const VERBS: &[&str] = &[
+pub(crate) const RESOURCE_VERBS: [&str; 8] = [
     "get",
     "list",
     "watch",
@@ -322,7 +322,7 @@ impl RequestBuilder {
     fn subject(&self) -> Result<RequestSubject, Error> {
         let known =
             |verbs: &[&'static str]| verbs.iter().copied().find(|known| *known == self.verb);
-        let any = known(VERBS).or_else(|| known(PATH_VERBS));
+        let any = known(&RESOURCE_VERBS).or_else(|| known(PATH_VERBS));
         let unclear = |reason: &str| {
             let (verb, target) = (any.unwrap_or("send"), "a request");
             let reason = reason.to_owned();
@@ -344,7 +344,7 @@ impl RequestBuilder {
                 self.with_known_verb(subject, verb, "a path", PATH_VERBS)
             }
             (Some(resource), None) => {
-                let verb = known(VERBS);
+                let verb = known(&RESOURCE_VERBS);
                 let subject = RequestSubject::Resource(Box::new(RequestedResource {
                     verb: verb.unwrap_or("send"),
                     resource: resource.clone(),
@@ -352,7 +352,7 @@ impl RequestBuilder {
                     name: self.name.clone(),
                     subresource: self.subresource.clone(),
                 }));
-                self.with_known_verb(subject, verb, "a resource", VERBS)
+                self.with_known_verb(subject, verb, "a resource", &RESOURCE_VERBS)
             }
         }
     }

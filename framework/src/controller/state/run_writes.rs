@@ -31,7 +31,7 @@ pub(crate) struct RunWrites {
 #[derive(Debug)]
 struct RunWrite {
     object: ObjectId,
-    /// UID and resource version in the server's answer. `None` while there is none, and if the write failed.
+    /// The UID and the resource version in the server's answer. `None` while there is no answer, and if the write failed.
     answer: Option<(String, String)>,
 }
 

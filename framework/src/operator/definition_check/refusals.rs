@@ -1,45 +1,22 @@
-use std::sync::Arc;
-
-use pilothouse_sandbox::Sandbox;
 use serde_json::Value;
 
 use super::{OwnDefinition, place::Place, unbounded::missing_bounds};
 use crate::{
-    client::{Client, Config},
     crd::{self, InstallError},
-    operator::OperatorError,
+    operator::{OperatorError, on_sandbox::on_sandbox},
     resource::{Object, RulePlace, StatusCause, StatusDetails},
 };
 
 /// Installs the definitions in an API server in this process, as `dev` does, and returns what it refuses.
 pub(super) fn refusals(definitions: &[OwnDefinition]) -> Result<Vec<String>, OperatorError> {
-    // The caller may be in a runtime, as an async test is, and a thread has at most one.
-    let checked = std::thread::scope(|scope| scope.spawn(|| in_own_runtime(definitions)).join());
-    checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn in_own_runtime(definitions: &[OwnDefinition]) -> Result<Vec<String>, OperatorError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let sandbox = Sandbox::builder().build();
-        let sandbox = sandbox.map_err(|error| OperatorError::Sandbox {
-            port: 0,
-            reason: error.to_string(),
-        })?;
-        let pipes = sandbox.clone();
-        let client = Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
-            .connector(Arc::new(move || Ok(pipes.connect())))
-            .build()?;
+    on_sandbox(async |_, client| {
         let mut refused = Vec::new();
         for own in definitions {
             let definition = std::slice::from_ref(&own.definition);
-            if let Err(error) = crd::install(&client, definition, "crd").await {
+            if let Err(error) = crd::install(client, definition, "crd").await {
                 refused.extend(problems(own, &error));
             }
         }
-        sandbox.shutdown().await;
         Ok(refused)
     })
 }

@@ -15,18 +15,19 @@
 //! | `selector.rs` | selectors of labels |
 //! | `rbac.rs` | roles and bindings |
 //! | `node.rs` | Nodes and Namespaces |
-//! | `admission.rs`, `api_service.rs` | webhook configurations and admission policies; APIServices |
+//! | `admission.rs`, `policies.rs`, `api_service.rs` | webhook configurations; admission policies; APIServices |
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
 //! | `certificates.rs` | CertificateSigningRequests |
 //! | `devices.rs` | `resource.k8s.io` |
 //! | `classes.rs` | RuntimeClasses and PriorityClasses |
 //! | `flow_control.rs` | FlowSchemas and PriorityLevelConfigurations |
 //! | `limits.rs` | LimitRanges and ResourceQuotas |
-//! | `network.rs` | Endpoints, EndpointSlices and `networking.k8s.io` |
+//! | `network.rs`, `addresses.rs` | Endpoints, EndpointSlices and `networking.k8s.io`; IPAddresses and ServiceCIDRs |
 //! | `storage.rs` | PersistentVolumes and `storage.k8s.io` |
 //! | `status.rs` | writes to the `status` subresource |
 //! | `warnings/` | what is valid but discouraged |
 
+mod addresses;
 mod admission;
 mod api_service;
 mod apps;
@@ -49,6 +50,7 @@ mod node;
 mod object;
 mod part;
 mod pod;
+mod policies;
 mod rbac;
 mod secret;
 mod selector;
@@ -60,9 +62,10 @@ mod tests;
 mod warnings;
 
 use super::internal_form;
-pub(crate) use admission::{policy_with, webhook_client};
-pub(crate) use network::ip_address_name;
+pub(crate) use addresses::ip_address_name;
+pub(crate) use admission::webhook_client;
 pub(crate) use object::validate_object;
+pub(crate) use policies::policy_with;
 pub(crate) use selector::selects;
 pub(crate) use service::service_addresses;
 pub(crate) use status::validate_status;

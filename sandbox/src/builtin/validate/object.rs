@@ -11,8 +11,8 @@ use super::pod::{ephemeral_update, pod, pod_template, pod_update, resize};
 use super::secret::secret;
 use super::selector::label_selector;
 use super::{
-    admission, apps, certificates, claims, classes, devices, flow_control, job, limits, network,
-    node, rbac, service, storage,
+    addresses, admission, apps, certificates, claims, classes, devices, flow_control, job, limits,
+    network, node, policies, rbac, service, storage,
 };
 use crate::builtin::autoscaler_to_stored;
 use crate::registry::ServedKind;
@@ -84,8 +84,8 @@ pub(crate) fn validate_object(
                 .trim_start_matches("Validating")
             {
                 "WebhookConfiguration" => admission::webhooks(object, mutating, found),
-                "AdmissionPolicy" => admission::policy(object, mutating, found),
-                _ => admission::policy_binding(object, mutating, found),
+                "AdmissionPolicy" => policies::policy(object, mutating, found),
+                _ => policies::policy_binding(object, mutating, found),
             }
         }
         ("apiregistration.k8s.io", "APIService") => api_service(object, found),
@@ -101,8 +101,8 @@ pub(crate) fn validate_object(
             "Ingress" => network::ingress(object, old, found),
             "IngressClass" => network::ingress_class(object, old, found),
             "NetworkPolicy" => network::network_policy(object, found),
-            "IPAddress" => network::ip_address(object, old, found),
-            _ => network::service_range(object, old, found),
+            "IPAddress" => addresses::ip_address(object, old, found),
+            _ => addresses::service_range(object, old, found),
         },
         ("node.k8s.io", _) => classes::runtime_class(object, old, found),
         ("resource.k8s.io", kind) => devices::devices(kind, object, old, found),

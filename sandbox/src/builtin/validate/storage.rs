@@ -195,17 +195,19 @@ fn source(spec: &Value, field: &str, found: &mut Vec<FieldError>) {
     }
 }
 
+/// The types of a path of a node.
+pub(super) const HOST_PATH_TYPES: [&str; 8] = [
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+];
+
 fn host_path(body: &Value, field: &str, found: &mut Vec<FieldError>) {
-    const TYPES: [&str; 8] = [
-        "",
-        "BlockDevice",
-        "CharDevice",
-        "Directory",
-        "DirectoryOrCreate",
-        "File",
-        "FileOrCreate",
-        "Socket",
-    ];
     let path = text(body, "/path");
     let path_field = format!("{field}.path");
     if path.is_empty() {
@@ -215,7 +217,12 @@ fn host_path(body: &Value, field: &str, found: &mut Vec<FieldError>) {
         let detail = "must not contain '..'";
         found.push(FieldError::invalid(path_field, path, detail));
     }
-    supported(text(body, "/type"), &format!("{field}.type"), &TYPES, found);
+    supported(
+        text(body, "/type"),
+        &format!("{field}.type"),
+        &HOST_PATH_TYPES,
+        found,
+    );
 }
 
 /// The name of a driver is a domain of at most 63 characters.

@@ -5,7 +5,7 @@ use regex::Regex;
 
 use super::super::claims;
 use super::super::part::Part;
-use super::super::storage::driver_name;
+use super::super::storage::{HOST_PATH_TYPES, driver_name};
 use super::{containers, env, projected};
 use crate::go::Quantity;
 use crate::names;
@@ -244,17 +244,7 @@ fn host_path(source: &Part, found: &mut Vec<FieldError>) {
         return path.missing("", found);
     }
     path.no_steps_up(found);
-    const KINDS: [&str; 8] = [
-        "",
-        "BlockDevice",
-        "CharDevice",
-        "Directory",
-        "DirectoryOrCreate",
-        "File",
-        "FileOrCreate",
-        "Socket",
-    ];
-    source.get("type").one_of_if_set(&KINDS, found);
+    source.get("type").one_of_if_set(&HOST_PATH_TYPES, found);
 }
 
 fn partition(source: &Part, found: &mut Vec<FieldError>) {
