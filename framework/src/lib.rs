@@ -152,7 +152,7 @@
 //! | R2 | A change during a reconcile leads to another reconcile. The event of an own write of a child does not, if it can be no news. |
 //! | R3 | A reconcile gets the present object from the cache, not an event. |
 //! | R4 | No reconcile starts before the caches of its controller have synced. |
-//! | R5 | An object is reconciled again only after the caches have what its last reconcile wrote. |
+//! | R5 | A reconcile reads what it has written. An object is reconciled again only after the caches have what its last reconcile wrote, or read with `live()`. |
 //! | R6 | The last state of each object is delivered, deletions included, after any interruption. |
 //! | R7 | A dead connection is noticed within 60 s, and a silent watch is replaced within 150 s. |
 //! | R8 | An object that does not decode affects no other object. |

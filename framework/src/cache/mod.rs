@@ -174,5 +174,5 @@ pub(crate) use scope::Field;
 pub use scope::{InformerScope, NamespaceSet, Namespaces};
 pub use status::{InformerFailure, InformerMode, InformerStatus, NamespaceStatus};
 pub(crate) use status::{ReportLimit, error_hint, joined};
-pub(crate) use store::UndecodableRead;
 pub use store::{Lister, Listing, Snapshot, Store, ValueListing};
+pub(crate) use store::{Overlay, UndecodableRead};

@@ -12,6 +12,7 @@ mod r2_own_writes;
 mod r3_level_not_edge;
 mod r4_sync_first;
 mod r5_read_your_writes;
+mod r5_reads_of_own_writes;
 mod r6_nothing_missed;
 mod r9_backoff;
 mod random_faults;

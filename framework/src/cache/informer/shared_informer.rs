@@ -169,7 +169,7 @@ impl<K: Object> SharedInformer<K> {
             resource,
             lister: store
                 .lister()
-                .selective(scope.has_selector())
+                .scoped(&scope)
                 .counting(options.encoded.as_ref().map(|one| one.failures.clone())),
             scope,
             progress: Arc::new(progress),

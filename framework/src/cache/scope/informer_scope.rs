@@ -73,6 +73,11 @@ impl InformerScope {
         selectors.into_iter().any(Option::is_some)
     }
 
+    /// Whether a cache of this scope holds all objects of the kind.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.namespaces == Namespaces::All && !self.has_selector()
+    }
+
     /// Whether a cache of this scope may hold an object with this metadata. Returns `true` if that is not certain.
     ///
     /// This function knows only the fields `metadata.name` and `metadata.namespace`; `field` returns the others, or

@@ -1,8 +1,12 @@
 use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
 
-use super::{Listing, Snapshot, ValueListing, published::PublishedState};
+use super::{
+    Listing, Snapshot, ValueListing,
+    overlay::{Overlay, SeenState},
+    published::PublishedState,
+};
 use crate::{
-    cache::{Index, IndexHandle, entry::FailureCount},
+    cache::{Index, IndexHandle, InformerScope, entry::FailureCount},
     resource::{Object, ObjectKey, Selector, Undecodable},
 };
 
@@ -14,8 +18,9 @@ use crate::{
 pub struct Lister<K> {
     published: Arc<PublishedState<K>>,
     on_undecodable: Option<Arc<OnUndecodable>>,
-    /// Whether a selector leaves out objects of the kind.
-    is_selective: bool,
+    /// Which objects of the kind the cache holds, if not all.
+    scope: Option<Arc<InformerScope>>,
+    overlay: Option<Arc<dyn Overlay<K>>>,
     /// Counts the objects that turn out not to decode when they are read.
     failures: Option<Arc<FailureCount>>,
 }
@@ -35,17 +40,22 @@ impl<K: Object> Lister<K> {
         Self {
             published,
             on_undecodable: None,
-            is_selective: false,
+            scope: None,
+            overlay: None,
             failures: None,
         }
     }
 
-    /// The same lister, of a cache for which a selector may leave out objects of the kind.
-    pub(in crate::cache) fn selective(self, is_selective: bool) -> Self {
-        Self {
-            is_selective,
-            ..self
-        }
+    /// The same lister, of a cache that holds the objects of `scope`.
+    pub(in crate::cache) fn scoped(self, scope: &InformerScope) -> Self {
+        let scope = (!scope.is_whole()).then(|| Arc::new(scope.clone()));
+        Self { scope, ..self }
+    }
+
+    /// The same lister, whose reads see the state that `overlay` makes of the published one.
+    pub(crate) fn with_overlay(self, overlay: Arc<dyn Overlay<K>>) -> Self {
+        let overlay = Some(overlay);
+        Self { overlay, ..self }
     }
 
     /// The same lister, of a cache that counts the objects that turn out not to decode.
@@ -55,7 +65,13 @@ impl<K: Object> Lister<K> {
 
     /// Whether a selector may leave out objects of the kind, so that the server may have an object that the cache never has.
     pub(crate) fn is_selective(&self) -> bool {
-        self.is_selective
+        let scope = self.scope.as_ref();
+        scope.is_some_and(|scope| scope.has_selector())
+    }
+
+    /// Which objects of the kind the cache holds. Returns `None` if it holds all.
+    pub(crate) fn scope(&self) -> Option<&Arc<InformerScope>> {
+        self.scope.as_ref()
     }
 
     /// The same lister, which calls `function` whenever a read meets an object that does not decode, or may meet one later.
@@ -75,28 +91,28 @@ impl<K: Object> Lister<K> {
     /// # Errors
     /// Returns what could be read of the object, with the reason, if the server has it but it does not decode as `K`.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<Undecodable>> {
-        let object = self.published.snapshot().get(key);
+        let object = self.seen().get(key);
         object.inspect_err(|object| self.note(Some(object)))
     }
 
     /// Whether the cache has an object with the name `key`, decodable or not.
     pub fn contains(&self, key: &ObjectKey) -> bool {
-        self.published.snapshot().entry(key).is_some()
+        self.seen().entry(key).is_some()
     }
 
     /// All objects.
     pub fn list(&self) -> Listing<K> {
-        self.noted(self.published.snapshot().iter().collect())
+        self.noted(self.seen().iter().collect())
     }
 
     /// The objects in `namespace`, by index.
     pub fn in_namespace(&self, namespace: &str) -> Listing<K> {
-        self.noted(self.published.snapshot().in_namespace(namespace).collect())
+        self.noted(self.seen().in_namespace(namespace).collect())
     }
 
     /// The objects with an owner reference to `uid`, controlling or not, by index.
     pub fn by_owner(&self, uid: &str) -> Listing<K> {
-        self.noted(self.published.snapshot().by_owner(uid).collect())
+        self.noted(self.seen().by_owner(uid).collect())
     }
 
     /// The objects that have `value` in `index`: see [`Snapshot::by`].
@@ -105,7 +121,7 @@ impl<K: Object> Lister<K> {
         V: Borrow<Q> + Hash + Eq + Clone + Send + Sync + 'static,
         Q: Hash + Eq + ?Sized,
     {
-        self.noted(self.published.snapshot().by(index, value).collect())
+        self.noted(self.seen().by(index, value).collect())
     }
 
     /// The values that objects have in `index`: see [`Snapshot::values`].
@@ -113,7 +129,7 @@ impl<K: Object> Lister<K> {
     where
         V: Hash + Eq + Clone + Send + Sync + 'static,
     {
-        let snapshot = self.published.snapshot_arc();
+        let snapshot = self.seen_arc();
         let mut undecodable = Vec::new();
         if snapshot.undecodable() > 0 {
             let entries = snapshot.iter();
@@ -128,12 +144,12 @@ impl<K: Object> Lister<K> {
 
     /// The objects whose labels match `selector`. Looks at every object.
     pub fn select(&self, selector: &Selector) -> Listing<K> {
-        self.noted(self.published.snapshot().select(selector).collect())
+        self.noted(self.seen().select(selector).collect())
     }
 
     /// The objects in `namespace`, by index, whose labels match `selector`.
     pub fn select_in(&self, namespace: &str, selector: &Selector) -> Listing<K> {
-        let snapshot = self.published.snapshot();
+        let snapshot = self.seen();
         let objects = snapshot.in_namespace(namespace);
         let selected = objects.filter(|(_, entry)| entry.matches(selector));
         self.noted(selected.collect())
@@ -147,7 +163,7 @@ impl<K: Object> Lister<K> {
             .filter(|_| self.on_undecodable.is_some());
         // Read before the snapshot: a failure that is not marked in the snapshot counts as a later one.
         let marked = failures.map(|failures| (failures.marked(), failures));
-        let snapshot = self.published.snapshot_arc();
+        let snapshot = self.seen_arc();
         if let Some(function) = &self.on_undecodable {
             if snapshot.undecodable() > 0 {
                 self.note(first_undecodable(&snapshot).as_ref());
@@ -160,6 +176,21 @@ impl<K: Object> Lister<K> {
             }
         }
         snapshot
+    }
+
+    fn seen(&self) -> SeenState<K> {
+        match &self.overlay {
+            None => SeenState::Published(self.published.snapshot()),
+            Some(_) => SeenState::Overlaid(self.seen_arc()),
+        }
+    }
+
+    fn seen_arc(&self) -> Arc<Snapshot<K>> {
+        let published = self.published.snapshot_arc();
+        match &self.overlay {
+            None => published,
+            Some(overlay) => overlay.over(published),
+        }
     }
 
     fn noted(&self, listing: Listing<K>) -> Listing<K> {
@@ -183,7 +214,7 @@ impl<K: Object> Lister<K> {
 
     /// The number of objects, decodable or not.
     pub fn len(&self) -> usize {
-        self.published.snapshot().len()
+        self.seen().len()
     }
 
     /// Whether there is no object.
@@ -197,7 +228,8 @@ impl<K> Clone for Lister<K> {
         Self {
             published: self.published.clone(),
             on_undecodable: self.on_undecodable.clone(),
-            is_selective: self.is_selective,
+            scope: self.scope.clone(),
+            overlay: self.overlay.clone(),
             failures: self.failures.clone(),
         }
     }
@@ -211,7 +243,7 @@ fn first_undecodable<K: Object>(snapshot: &Snapshot<K>) -> Option<Arc<Undecodabl
 impl<K> fmt::Debug for Lister<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Lister")
-            .field(&self.published.snapshot())
+            .field(&*self.published.snapshot())
             .finish()
     }
 }

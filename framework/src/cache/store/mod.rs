@@ -10,10 +10,12 @@
 //! | `listing.rs` | [`Listing`]: what a lister returns for several objects |
 //! | `value_listing.rs` | [`ValueListing`]: what a lister returns for the values of an index |
 //! | `snapshot.rs` | [`Snapshot`]: an immutable state, with its indexes |
+//! | `overlay.rs` | [`Overlay`]: what one reader sees instead of the published state |
 //! | `published.rs` | what the writer and the readers share |
 
 mod lister;
 mod listing;
+mod overlay;
 mod published;
 mod snapshot;
 mod store;
@@ -25,6 +27,7 @@ mod store_test;
 pub use lister::Lister;
 pub(crate) use lister::UndecodableRead;
 pub use listing::Listing;
+pub(crate) use overlay::Overlay;
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use value_listing::ValueListing;

@@ -231,6 +231,17 @@ impl<K: Object> Snapshot<K> {
         Some(old.entry)
     }
 
+    /// Puts `object` in the place of another version of it, for an [`Overlay`](super::Overlay).
+    pub(crate) fn show(&mut self, object: Arc<K>) {
+        let (key, entry) = (object.key(), Entry::from(object.clone()));
+        self.insert(key, &IncomingObject::Object(&object), entry);
+    }
+
+    /// Takes the object of that name out, for an [`Overlay`](super::Overlay).
+    pub(crate) fn hide(&mut self, key: &ObjectKey) {
+        self.remove(key);
+    }
+
     /// Adds an index and builds it from all objects.
     pub(in crate::cache) fn add_index(&mut self, mut index: Arc<dyn AnyIndex<K>>) {
         if let Some(index) = Arc::get_mut(&mut index) {

@@ -199,6 +199,14 @@ impl<K: Object, R> Api<K, R> {
         }
     }
 
+    /// The object of an answer, which the client is told of.
+    pub(super) fn told_of(&self, object: K) -> K {
+        if let Some(function) = &self.client.on_objects {
+            function(&self.resource, &[object.metadata()]);
+        }
+        object
+    }
+
     pub(crate) async fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, Error> {
         let answer = self.client.fetch(&call, call.path()?, None).await?;
         self.decode(&call, &answer)
@@ -210,6 +218,17 @@ impl<K: Object, R> Api<K, R> {
         params: &PostParams,
         object: &B,
     ) -> Result<T, Error> {
+        let answered = self.post_with_answer(call, params, object).await;
+        answered.map(|(object, _)| object)
+    }
+
+    /// As [`post`](Self::post). Returns the encoded answer, too.
+    pub(crate) async fn post_with_answer<B: Serialize, T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+        params: &PostParams,
+        object: &B,
+    ) -> Result<(T, EncodedObject), Error> {
         if K::PARTIAL && call.subresource.is_none() {
             return Err(call.invalid(
                 "the type holds only a part of the object, as `PartialObject` does, and the rest would be lost: use `patch`, or the kind's own type",
@@ -224,7 +243,7 @@ impl<K: Object, R> Api<K, R> {
             Ok((encoding.media_type(), body))
         };
         let answer = self.client.submit(&call, query.finish(), write).await?;
-        self.decode(&call, &answer)
+        self.decode_with_answer(&call, answer)
     }
 
     pub(crate) async fn send_patch<T: DeserializeOwned>(
@@ -233,37 +252,32 @@ impl<K: Object, R> Api<K, R> {
         params: &PatchParams,
         patch: &Patch,
     ) -> Result<T, Error> {
-        let answer = self.submit_patch(&call, params, patch).await?;
-        self.decode(&call, &answer)
+        let answered = self.patch_with_answer(call, params, patch).await;
+        answered.map(|(object, _)| object)
     }
 
-    /// As [`patch`](Self::patch). Returns the encoded answer, too.
-    pub(crate) async fn patch_with_answer(
+    /// As [`send_patch`](Self::send_patch). Returns the encoded answer, too.
+    pub(crate) async fn patch_with_answer<T: DeserializeOwned>(
         &self,
-        name: &str,
+        call: Call<'_>,
         params: &PatchParams,
         patch: &Patch,
-    ) -> Result<(K, EncodedObject), Error>
-    where
-        K: DeserializeOwned,
-    {
-        let call = self.call("patch", Some(name), None);
-        let answer = self.submit_patch(&call, params, patch).await?;
-        let object = self.decode(&call, &answer)?;
-        Ok((object, EncodedObject::of(&answer)))
-    }
-
-    async fn submit_patch(
-        &self,
-        call: &Call<'_>,
-        params: &PatchParams,
-        patch: &Patch,
-    ) -> Result<Encoded, Error> {
+    ) -> Result<(T, EncodedObject), Error> {
         let mut query = Query::new(call.path()?);
         let written = params.write(&mut query, patch);
         written.map_err(|wrong| call.invalid(wrong))?;
-        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(call));
-        self.client.submit(call, query.finish(), write).await
+        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(&call));
+        let answer = self.client.submit(&call, query.finish(), write).await?;
+        self.decode_with_answer(&call, answer)
+    }
+
+    fn decode_with_answer<T: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
+        answer: Encoded,
+    ) -> Result<(T, EncodedObject), Error> {
+        let object = self.decode(call, &answer)?;
+        Ok((object, EncodedObject(answer)))
     }
 
     pub(crate) fn decode<T: DeserializeOwned>(
@@ -285,18 +299,25 @@ pub(crate) fn unwritable(call: &Call<'_>) -> Error {
 
 /// An object as the bytes that the server sent, to be decoded again. Much smaller than the decoded object.
 #[derive(Clone)]
-pub(crate) struct EncodedObject(Encoded);
+pub(crate) struct EncodedObject(pub(super) Encoded);
 
 impl EncodedObject {
-    /// Copies the bytes: those of `answer` are a part of the connection's read buffer.
-    pub(crate) fn of(answer: &Encoded) -> Self {
+    /// The same object, for somebody who keeps it: the bytes of an answer are a part of the connection's read buffer, so this
+    /// copies them.
+    pub(crate) fn to_keep(&self) -> Self {
         Self(Encoded {
-            encoding: answer.encoding,
-            bytes: Bytes::copy_from_slice(&answer.bytes),
+            encoding: self.0.encoding,
+            bytes: Bytes::copy_from_slice(&self.0.bytes),
         })
     }
 
-    /// Decodes the object. `K` must be the type as which it was decoded before.
+    #[cfg(test)]
+    pub(crate) fn of_json(bytes: Bytes) -> Self {
+        let encoding = Encoding::Json;
+        Self(Encoded { encoding, bytes })
+    }
+
+    /// Decodes the object. Returns `None` if it does not decode as `K`.
     pub(crate) fn read<K: DeserializeOwned>(&self) -> Option<K> {
         decode_object(&self.0, false).ok()
     }

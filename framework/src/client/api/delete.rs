@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::api::{Api, unwritable};
+use super::api::{Api, EncodedObject, unwritable};
 use crate::{
     client::{
         DeleteParams, Deleted, Encoding, Error, ListParams, decode::decode_deleted,
@@ -33,15 +33,28 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         R: ByName,
     {
+        let answered = self.delete_with_answer(name, params).await;
+        answered.map(|(deleted, _)| deleted)
+    }
+
+    /// As [`delete`](Self::delete). Returns the encoded answer, too, if it is the object.
+    pub(crate) async fn delete_with_answer(
+        &self,
+        name: &str,
+        params: &DeleteParams,
+    ) -> Result<(Deleted<K>, Option<EncodedObject>), Error> {
         let call = self.call("delete", Some(name), None);
         let body = delete_body(&call, params)?;
         let answer = self.client().fetch(&call, call.path()?, body).await?;
         let deleted = decode_deleted(&answer, self.keeps_managed_fields())
             .map_err(|reason| call.undecodable(reason))?;
-        if let Deleted::Deleting(_) = &deleted {
-            call.check_object(&answer)?;
-        }
-        Ok(deleted)
+        Ok(match deleted {
+            Deleted::Deleting(_) => {
+                call.check_object(&answer)?;
+                (deleted, Some(EncodedObject(answer)))
+            }
+            Deleted::Done(_) => (deleted, None),
+        })
     }
 
     /// Deletes each object that `list` selects, as [`delete`](Self::delete) would.

@@ -46,7 +46,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         let mut query = Query::new(call.path()?);
         params.write(&mut query);
         let answer = self.client().fetch(&call, query.finish(), None).await?;
-        self.decode(&call, &answer)
+        let object = self.decode(&call, &answer)?;
+        Ok(self.told_of(object))
     }
 
     /// Returns the object named `name`, or `None` if it does not exist. If the server does not serve its kind, this is

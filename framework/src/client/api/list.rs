@@ -46,6 +46,10 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             self.check_item(object)?;
             object.fill_types(self.resource());
         }
+        if let Some(function) = &self.client().on_objects {
+            let objects: Vec<_> = list.items.iter().map(K::metadata).collect();
+            function(self.resource(), &objects);
+        }
         Ok(list)
     }
 

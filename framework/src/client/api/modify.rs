@@ -76,6 +76,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             change(&mut object);
             let call = self.call("update", Some(name), subresource);
             let outcome = self.post(call, params, &object).await;
+            let outcome = outcome.map(|object| self.told_of(object));
             tried += 1;
             match outcome {
                 Err(error) if error.is_conflict() && tried < backoff.steps => {

@@ -29,8 +29,9 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         R: ByName,
     {
         let name = Some(object.name()).filter(|name| !name.is_empty());
-        self.post(self.call("create", name, None), params, object)
-            .await
+        let call = self.call("create", name, None);
+        let created = self.post(call, params, object).await?;
+        Ok(self.told_of(created))
     }
 
     /// Returns the object with the name of `object`, or creates it if the server does not have it. This does not change an existing
@@ -89,8 +90,9 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         R: ByName,
     {
-        self.post(self.call("update", Some(name), None), params, object)
-            .await
+        let call = self.call("update", Some(name), None);
+        let replaced = self.post(call, params, object).await?;
+        Ok(self.told_of(replaced))
     }
 
     /// Changes the object named `name`. Returns it as the server stored it.
@@ -125,8 +127,9 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         R: ByName,
     {
-        self.send_patch(self.call("patch", Some(name), None), params, patch)
-            .await
+        let call = self.call("patch", Some(name), None);
+        let patched = self.send_patch(call, params, patch).await?;
+        Ok(self.told_of(patched))
     }
 }
 

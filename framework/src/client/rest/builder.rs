@@ -215,6 +215,7 @@ impl ClientBuilder {
                 clock: Clock::default(),
             }),
             decoder: Decoder::default(),
+            on_objects: None,
         })
     }
 }

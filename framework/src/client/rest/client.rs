@@ -13,30 +13,36 @@ use crate::{
         stack::{self, Dispatch, FenceLayer, SentSecrets},
     },
     clock::Clock,
+    resource::{ApiResource, ObjectMeta},
 };
 
 /// A handle to an API server, shared by all code that sends requests to it.
 ///
-/// Cheap to clone. The client opens connections when they are needed. So the first request must be derive within a tokio
+/// Cheap to clone. The client opens connections when they are needed. So the first request must be made within a tokio
 /// runtime. The connections end with the last clone.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) inner: Arc<ClientInner>,
     /// Decodes what is large.
     pub(crate) decoder: Decoder,
+    /// Told of the objects in answers.
+    pub(crate) on_objects: Option<Arc<OnObjects>>,
 }
+
+/// Called with the objects of one answer: with one, or with those of a list.
+pub(crate) type OnObjects = dyn Fn(&ApiResource, &[&ObjectMeta]) + Send + Sync;
 
 pub(crate) struct ClientInner {
     pub(crate) stack: Box<dyn Dispatch>,
     pub(crate) default_namespace: String,
     pub(crate) server: String,
-    /// Shared with the clients derive of this one, because it describes the server.
+    /// Shared with the clients derived from this one, because it describes the server.
     pub(crate) encodings: Arc<NegotiatedEncodings>,
     /// Shared in the same way.
     pub(crate) reachability: Arc<Reachability>,
     /// What the user can do if the server does not know the identity of the client.
     pub(crate) hint_on_401: Option<Box<str>>,
-    /// Builds the stacks of clients derive of this one.
+    /// Builds the stacks of clients derived from this one.
     pub(crate) stack_factory: StackFactory,
     pub(crate) guards: Arc<[Arc<AccessGuard>]>,
     /// The program works in all namespaces. A missing rule then belongs into a ClusterRole.
@@ -122,6 +128,7 @@ impl Client {
                 clock: Clock::default(),
             }),
             decoder: Decoder::default(),
+            on_objects: None,
         }
     }
 
@@ -153,7 +160,7 @@ impl Client {
     ///
     /// No other request can delay its requests: not a full connection, not a watch that is not read, not a pause that
     /// the server demanded. Leader election renews its lease with such a client. Use one for other requests that must
-    /// be in time. For a client derive [from a service](Self::from_service), this is a clone.
+    /// be in time. For a client made [from a service](Self::from_service), this is a clone.
     ///
     /// ```
     /// # use pilothouse::client::{Client, Deadlines};
@@ -226,7 +233,7 @@ impl Client {
     }
 
     /// Returns a value that shortens pauses after failed connections as soon as the server answers another request.
-    /// Clients derive of one another share what they know about the server.
+    /// Clients derived from one another share what they know about the server.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Client, Error, ErrorKind};
@@ -255,6 +262,18 @@ impl Client {
         self.derive(stack_factory, guards, true, self.clock().clone())
     }
 
+    /// The same client, which calls `function` with the objects that an [`Api`](crate::client::Api) of it reads or writes.
+    #[must_use]
+    pub(crate) fn on_objects(
+        &self,
+        function: impl Fn(&ApiResource, &[&ObjectMeta]) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            on_objects: Some(Arc::new(function)),
+            ..self.clone()
+        }
+    }
+
     fn with(&self, stack_factory: StackFactory) -> Self {
         let (guards, all_namespaces) = (self.inner.guards.clone(), self.inner.all_namespaces);
         self.derive(stack_factory, guards, all_namespaces, self.clock().clone())
@@ -281,6 +300,7 @@ impl Client {
                 clock,
             }),
             decoder: self.decoder.clone(),
+            on_objects: self.on_objects.clone(),
         }
     }
 }

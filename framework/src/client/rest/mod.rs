@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `client.rs` | [`Client`], and the clients derive of it: with own connections, fenced, guarded |
+//! | `client.rs` | [`Client`], and the clients derived from it: with own connections, fenced, guarded |
 //! | `builder.rs` | [`ClientBuilder`]: builds the stack from a [`Config`](super::Config) |
 //! | `stack_factory.rs` | builds the same stack again for further clients |
 //! | `call.rs` | [`Call`]: verb, kind, namespace and name of one request |

@@ -24,7 +24,7 @@ const MAX_ERROR: usize = 1024 * 1024;
 const MAX_SHOWN: usize = 120;
 
 impl Client {
-    /// The error in an answer: the `Status` of an API server, or one derive from the status code.
+    /// The error in an answer: the `Status` of an API server, or one made from the status code.
     pub(crate) async fn response_error(
         &self,
         verb: &'static str,

@@ -252,14 +252,10 @@ impl<K: Reconcilable> Context<K> {
         let patch = Patch::ApplyBytes(wanted.into());
         let api = self.api_in::<C>(resource, &key);
         let params = self.forced();
-        let mut kept = None;
-        let send = async {
-            let (answer, as_it_came) = api.patch_with_answer(key.name(), &params, &patch).await?;
-            kept = Some(as_it_came);
-            Ok(answer)
-        };
-        let answer: C = self.write(verb, resource, &key, send).await?;
-        self.remember(id, body, &answer, kept);
+        let call = api.call("patch", Some(key.name()), None);
+        let send = api.patch_with_answer(call, &params, &patch);
+        let (answer, encoded): (C, _) = self.write(verb, resource, &key, send).await?;
+        self.remember(id, body, &answer, Some(encoded));
         Ok(answer)
     }
 

@@ -163,15 +163,20 @@ impl LastStatus {
 
 /// A value that is made at its first use and that clones share. For notes that only few reconciles take.
 #[derive(Debug)]
-struct LazyShared<T>(OnceLock<Arc<Mutex<T>>>);
+pub(super) struct LazyShared<T>(OnceLock<Arc<Mutex<T>>>);
 
 impl<T: Default> LazyShared<T> {
+    /// Whether the value was made.
+    pub(super) fn is_made(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// The value; `None` if it was not made yet.
-    fn get(&self) -> Option<MutexGuard<'_, T>> {
+    pub(super) fn get(&self) -> Option<MutexGuard<'_, T>> {
         self.0.get().map(|value| value.lock())
     }
 
-    fn get_or_make(&self) -> MutexGuard<'_, T> {
+    pub(super) fn get_or_make(&self) -> MutexGuard<'_, T> {
         self.0.get_or_init(Arc::default).lock()
     }
 

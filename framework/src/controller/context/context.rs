@@ -17,6 +17,7 @@ use super::{
     call_notes::{LastStatus, ReadKinds, RequestedChildren, UndecodableReads},
     fingerprints::Fingerprints,
     ready_condition::ReadyCondition,
+    written_objects::WrittenObjects,
 };
 use crate::{
     cache::Lister,
@@ -46,6 +47,8 @@ pub struct Context<K> {
     pub(super) uncached: bool,
     pub(super) requested: RequestedChildren,
     pub(super) read_kinds: ReadKinds,
+    live: OnceLock<Client>,
+    pub(super) written: WrittenObjects,
     pub(super) undecodable_reads: UndecodableReads,
     pub(super) last_status: LastStatus,
     pub(super) blocking_calls: BlockingCalls,
@@ -96,6 +99,8 @@ impl<K: Reconcilable> Context<K> {
             uncached: false,
             requested: RequestedChildren::default(),
             read_kinds: ReadKinds::default(),
+            live: OnceLock::new(),
+            written: WrittenObjects::default(),
             undecodable_reads: UndecodableReads::default(),
             last_status: LastStatus::default(),
             blocking_calls: BlockingCalls::default(),
@@ -136,6 +141,8 @@ impl<K: Reconcilable> Context<K> {
             uncached: self.uncached,
             requested: self.requested.clone(),
             read_kinds: self.read_kinds.clone(),
+            live: self.live.clone(),
+            written: self.written.clone(),
             undecodable_reads: self.undecodable_reads.clone(),
             last_status: self.last_status.clone(),
             blocking_calls: self.blocking_calls.clone(),
@@ -196,11 +203,18 @@ impl<K: Reconcilable> Context<K> {
     /// A client that sends requests to the API server and does not read the caches. It sends only what `wire` declares:
     /// [`client::ErrorKind::NotDeclared`](crate::client::ErrorKind::NotDeclared) names the missing line.
     ///
-    /// A call that asks for it counts as one that read all kinds: the events of its own writes lead to another call
-    /// ([R2](crate#guarantees)).
+    /// The next call for the key starts only when the caches of the controller have the objects that this client has read, by
+    /// [`Api::get`], [`Api::list`] and [`Api::list_all`], or written ([R5](crate#guarantees)). So it does not decide by an older
+    /// state than this one. From now on this call counts as one that has read all kinds: the events of later writes lead to
+    /// another call ([R2](crate#guarantees)).
     pub fn live(&self) -> &Client {
         self.read_kinds.note_all();
-        &self.shared.client
+        self.live.get_or_init(|| {
+            let (controller, key) = (self.shared.controller.clone(), self.key.clone());
+            self.shared.client.on_objects(move |resource, objects| {
+                controller.writes.read(&key, resource, objects);
+            })
+        })
     }
 
     /// Records `event` on the reconciled object, in the name of `<operator>/<controller>`.
@@ -268,14 +282,15 @@ impl<K: Reconcilable> Context<K> {
 
     /// The call has ended. The events that it held back lead to another call, unless it succeeded and they only echo its writes.
     ///
-    /// An echo is no change only for a call that did not read the kind: otherwise it may have decided by an older version. And
-    /// only if it is the one request for the object: between two of them another client may have changed the object.
+    /// An echo is no change only for a call that did not read the kind before the answer, which [`write`](Self::write) sees to:
+    /// otherwise it may have decided by an older version. Reads after the answer must have shown it. And only if it is the one
+    /// request for the object: between two of them another client may have changed the object.
     pub(crate) fn end(&self, succeeded: bool) {
         if self.requested.is_empty() {
             return;
         }
         self.shared.controller.end_run(&self.key, |object| {
-            succeeded && self.requested.is_noted_once(object) && !self.read_kinds.contains(object)
+            succeeded && self.requested.is_noted_once(object) && !self.written.was_missed(object)
         });
     }
 

@@ -1,5 +1,7 @@
 use std::{borrow::Borrow, hash::Hash};
 
+use serde::de::DeserializeOwned;
+
 use super::context::Context;
 use crate::{
     cache::{Listing, ValueListing},
@@ -56,7 +58,7 @@ impl<K: Reconcilable> Context<K> {
         value: &Q,
     ) -> Result<Listing<C>, Error>
     where
-        C: Object,
+        C: Object + DeserializeOwned,
         Q: Hash + Eq + ?Sized,
     {
         let lister = self.lister_of(resource)?;
@@ -93,7 +95,7 @@ impl<K: Reconcilable> Context<K> {
         index: F,
     ) -> Result<ValueListing<F::Value>, Error>
     where
-        C: Object,
+        C: Object + DeserializeOwned,
         F: IndexFunction<C>,
     {
         let lister = self.lister_of::<C>(resource)?;

@@ -17,7 +17,7 @@
 //!
 //! The other files hold what these methods need: `child.rs` ([`Child`]: options of an apply), `apply_body.rs` (the body of an apply), `ready_condition.rs` (the condition
 //! that the framework sets), `fingerprints.rs` (hashes of what was sent), and `call_notes.rs` (what the contexts of one call share:
-//! the children that it asked for, the undecodable objects that it read, the status that it wrote).
+//! the children that it asked for, the undecodable objects that it read, the status that it wrote). `written_objects/` lets reads show what the call wrote.
 
 mod adopt;
 mod apply;
@@ -34,6 +34,7 @@ mod ready_condition;
 mod send;
 mod update_status;
 mod writes;
+mod written_objects;
 
 pub(crate) use apply_detached::FirstApplies;
 pub use child::Child;

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use super::context::Context;
 use crate::{
     cache::{Lister, Listing},
@@ -10,7 +12,9 @@ use crate::{
     resource::{ApiResource, Namespaced, Object, ObjectKey, Resource, Scope},
 };
 
-/// Reads from the caches.
+/// Reads from the caches. They show what this call has written through its `Context`, as the server answered, until the cache
+/// has that version or a later one. What [`uncached`](Context::uncached) writes, and what a `PartialObject` patches, is shown only
+/// by the cache.
 ///
 /// A list leaves out the objects that do not decode. After a call that read such an object nothing is pruned:
 /// [`Controller::prunes`](crate::controller::Controller::prunes).
@@ -81,6 +85,7 @@ impl<K: Reconcilable> Context<K> {
         self.read_kinds.note(&ApiResource::of::<C>());
         let cache = self.cache::<C>();
         let cache = cache.ok_or_else(|| Error::not_wired("list", C::KIND, MissingLine::Owns))?;
+        let cache = self.written.shown_by(cache, &ApiResource::of::<C>());
         let mut owned: Listing<C> = self.undecodable_reads.note_reads_of(cache).by_owner(uid);
         if let Some(namespace) = self.key.namespace() {
             owned
@@ -110,12 +115,12 @@ impl<K: Reconcilable> Context<K> {
     /// # Errors
     /// * [`Error::NotWired`] if `wire` does not declare the kind, read as `C`.
     /// * [`Error::Undecodable`] if the object does not fit its Rust type.
-    pub fn get_of<C: Object>(
-        &self,
-        resource: &ApiResource,
-        name: &str,
-    ) -> Result<Option<Arc<C>>, Error> {
+    pub fn get_of<C>(&self, resource: &ApiResource, name: &str) -> Result<Option<Arc<C>>, Error>
+    where
+        C: Object + DeserializeOwned,
+    {
         let lister = self.cache_of("get", resource)?;
+        let lister = self.written.shown_by(lister, resource);
         let namespace = self.key.namespace().filter(|_| resource.namespaced);
         self.read(&lister, &ObjectKey::new(namespace, name))
     }
@@ -124,8 +129,12 @@ impl<K: Reconcilable> Context<K> {
     ///
     /// # Errors
     /// [`Error::NotWired`] if `wire` does not declare the kind, read as `C`.
-    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>, Error> {
+    pub fn lister_of<C>(&self, resource: &ApiResource) -> Result<Lister<C>, Error>
+    where
+        C: Object + DeserializeOwned,
+    {
         let lister = self.cache_of("list", resource)?;
+        let lister = self.written.shown_from_now_by(lister, resource);
         Ok(self.undecodable_reads.note_reads_of(lister))
     }
 
@@ -162,9 +171,11 @@ impl<K: Reconcilable> Context<K> {
     }
 
     fn typed_cache<C: Resource>(&self, verb: &'static str) -> Result<Lister<C>, Error> {
-        self.read_kinds.note(&ApiResource::of::<C>());
+        let resource = ApiResource::of::<C>();
+        self.read_kinds.note(&resource);
         let not_wired = || Error::not_wired(verb, C::KIND, MissingLine::Reads);
-        self.cache::<C>().ok_or_else(not_wired)
+        let cache = self.cache::<C>().ok_or_else(not_wired)?;
+        Ok(self.written.shown_by(cache, &resource))
     }
 
     pub(super) fn cache<C: Resource>(&self) -> Option<Lister<C>> {

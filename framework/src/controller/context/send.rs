@@ -1,7 +1,10 @@
-use super::context::Context;
+use super::{
+    context::Context,
+    written_objects::{LastWrite, Outcome},
+};
 use crate::{
     cache::Field,
-    client::{self, Deleted},
+    client::{self, Deleted, EncodedObject},
     controller::{
         error::Error,
         history::whole,
@@ -17,17 +20,17 @@ use serde_json::Value;
 /// The way of every request that writes.
 impl<K: Reconcilable> Context<K> {
     /// Sends a write whose answer is the object: create, update, patch, and the same on subresources. All such writes go
-    /// through here. The result is noted for read-your-writes (R5). Errors name `verb`.
+    /// through here. The result is noted for read-your-writes (R5), and for the reads of this call. Errors name `verb`.
     ///
     /// `send` is a request for exactly one object, `key` of `resource`. If the server generates the name, `key` has an empty
-    /// name and the answer has the full key.
+    /// name and the answer has the full key. Returns the encoded answer, too.
     pub(crate) async fn write<C: Object + Serialize>(
         &self,
         verb: &'static str,
         resource: &ApiResource,
         key: &ObjectKey,
-        send: impl Future<Output = Result<C, client::Error>>,
-    ) -> Result<C, Error> {
+        send: impl Future<Output = Result<(C, EncodedObject), client::Error>>,
+    ) -> Result<(C, EncodedObject), Error> {
         let before = self.before_write::<C>(resource, key);
         let object = self.leads_back(resource, key);
         let controller = &self.shared.controller;
@@ -36,15 +39,19 @@ impl<K: Reconcilable> Context<K> {
         }
         let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
-        self.record(verb, resource, key, before, answer.as_ref().map(Some));
-        let answer = answer.map_err(|error| with_verb(verb, error))?;
-        if let Some(object) = &object {
-            controller.run_write_answered(&self.key, self.run, object, answer.metadata());
-        }
+        let stored = answer.as_ref().map(|(object, _)| Some(object));
+        self.record(verb, resource, key, before, stored);
+        let (answer, encoded) = answer.map_err(|error| with_verb(verb, error))?;
+        let encoded = encoded.to_keep();
         if !self.uncached {
             self.note_write(resource, &answer);
         }
-        Ok(answer)
+        self.note_stored(resource, &answer, &encoded);
+        // A read of the kind that ended before the answer was noted may have led to a decision by the version before.
+        if let Some(object) = object.filter(|object| !self.read_kinds.contains(object)) {
+            controller.run_write_answered(&self.key, self.run, &object, answer.metadata());
+        }
+        Ok((answer, encoded))
     }
 
     /// Sends a deletion. All deletions go through here, as all other writes go through [`write`](Self::write).
@@ -53,21 +60,23 @@ impl<K: Reconcilable> Context<K> {
         verb: &'static str,
         resource: &ApiResource,
         key: &ObjectKey,
-        send: impl Future<Output = Result<Deleted<C>, client::Error>>,
-    ) -> Result<Deleted<C>, Error> {
+        send: impl Future<Output = Result<(Deleted<C>, Option<EncodedObject>), client::Error>>,
+    ) -> Result<(), Error> {
         let writes = &self.shared.controller.writes;
         let before = writes.before(resource, key);
         let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
         self.record::<C>(verb, resource, key, None, answer.as_ref().map(|_| None));
-        let answer = answer.map_err(|error| with_verb(verb, error))?;
-        if self.uncached {
-            return Ok(answer);
-        }
+        let (answer, encoded) = answer.map_err(|error| with_verb(verb, error))?;
         let (uid, version) = match &answer {
             Deleted::Deleting(object) if still_exists(&**object) => {
-                self.note_write(resource, &**object);
-                return Ok(answer);
+                if !self.uncached {
+                    self.note_write(resource, &**object);
+                }
+                if let Some(encoded) = encoded {
+                    self.note_stored(resource, &**object, &encoded.to_keep());
+                }
+                return Ok(());
             }
             Deleted::Deleting(object) => (object.uid(), object.resource_version()),
             Deleted::Done(status) => {
@@ -76,8 +85,36 @@ impl<K: Reconcilable> Context<K> {
                 (uid.filter(|uid| !uid.is_empty()), None)
             }
         };
-        writes.deleted(&self.key, resource, key, uid, version, &before);
-        Ok(answer)
+        if !self.uncached {
+            writes.deleted(&self.key, resource, key, uid, version, &before);
+        }
+        if let Some(uid) = uid.or_else(|| before.uid()) {
+            self.note_last_write(resource, key.clone(), uid, Outcome::Gone);
+        }
+        Ok(())
+    }
+
+    /// Lets the reads of this call show an object as the server stored it.
+    fn note_stored<C: Object>(&self, resource: &ApiResource, object: &C, encoded: &EncodedObject) {
+        let (Some(uid), Some(version)) = (object.uid(), object.resource_version()) else {
+            return;
+        };
+        let is_shown = !self.uncached && !C::METADATA_ONLY;
+        let outcome = Outcome::Stored {
+            version: version.to_owned(),
+            answer: is_shown.then(|| encoded.clone()),
+        };
+        self.note_last_write(resource, object.key(), uid, outcome);
+    }
+
+    fn note_last_write(&self, resource: &ApiResource, key: ObjectKey, uid: &str, outcome: Outcome) {
+        let writes = &self.shared.controller.writes;
+        if writes.follows(resource) {
+            let write = LastWrite::new(resource, key, uid.to_owned(), outcome);
+            let is_awaited =
+                |write: &LastWrite| writes.awaits(&self.key, &write.resource, &write.key);
+            self.written.note(write, is_awaited);
+        }
     }
 
     /// The object, if the events of its kind lead to its owner, which may be the reconciled object. Every call reads its own

@@ -346,8 +346,10 @@ impl<K: Reconcilable> Context<K> {
             "status": status,
         }));
         let api = self.own_api();
-        let send = api.patch_status(self.key.name(), params, &patch);
+        let call = api.call("patch", Some(self.key.name()), Some("status"));
+        let send = api.patch_with_answer(call, params, &patch);
         let written = self.write("apply", resource, &self.key, send).await;
+        let written = written.map(|(object, _)| object);
         let is_missing = |error: &Error| {
             let answer = error.client();
             answer.is_some_and(|answer| answer.is_not_found() && !answer.is_not_served())

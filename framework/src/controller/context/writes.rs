@@ -36,8 +36,10 @@ impl<K: Reconcilable> Context<K> {
         object.metadata_mut().namespace = key.namespace().map(str::to_owned);
         self.requested.note(resource, &key);
         let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
-        let send = api.create(&params, &object);
-        let created = self.write("create", resource, &key, send).await?;
+        let name = Some(key.name()).filter(|name| !name.is_empty());
+        let call = api.call("create", name, None);
+        let send = api.post_with_answer(call, &params, &object);
+        let (created, _): (C, _) = self.write("create", resource, &key, send).await?;
         self.requested.note(resource, &created.key());
         Ok(created)
     }
@@ -64,8 +66,10 @@ impl<K: Reconcilable> Context<K> {
         let key = self.key_of("update", resource, object)?;
         self.requested.note(resource, &key);
         let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
-        let send = api.replace(key.name(), &params, object);
-        self.write("update", resource, &key, send).await
+        let call = api.call("update", Some(key.name()), None);
+        let send = api.post_with_answer(call, &params, object);
+        let written = self.write("update", resource, &key, send).await;
+        written.map(|(object, _)| object)
     }
 
     /// Patches the object with that key. Returns it as the server stored it.
@@ -117,8 +121,9 @@ impl<K: Reconcilable> Context<K> {
         self.requested.note(resource, key);
         let params = PatchParams::default().field_manager(&self.shared.field_manager);
         let api = self.api_in::<C>(resource, key);
-        let send = api.patch(key.name(), &params, patch);
-        self.write(verb, resource, key, send).await
+        let send = api.patch_with_answer(api.call("patch", Some(key.name()), None), &params, patch);
+        let written = self.write(verb, resource, key, send).await;
+        written.map(|(object, _)| object)
     }
 
     /// Deletes `object`, even if it has changed since it was read. Another object that has its name meanwhile is not deleted:
@@ -216,11 +221,11 @@ impl<K: Reconcilable> Context<K> {
         C: Object + Serialize + DeserializeOwned,
     {
         let api = self.api_in::<C>(resource, key);
-        let send = api.delete(key.name(), params);
+        let send = api.delete_with_answer(key.name(), params);
         let ended = self.write_deletion(verb, resource, key, send).await;
         match ended {
             Err(Error::Client(error)) if error.is_not_found() => Ok(()),
-            ended => ended.map(drop),
+            ended => ended,
         }
     }
 

@@ -226,9 +226,10 @@ async fn set_finalizers<K: Reconcilable>(
         }}));
         // The echo of this write leads to no reconcile: no other client changed the object in between.
         let guard = WriteGuard::new(controller, cx.key());
-        let send = api.patch(cx.key().name(), &params, &patch);
-        match cx.write(verb, cx.resource(), cx.key(), send).await {
-            Ok(answer) => {
+        let call = api.call("patch", Some(cx.key().name()), None);
+        let send = api.patch_with_answer(call, &params, &patch);
+        match cx.write::<K>(verb, cx.resource(), cx.key(), send).await {
+            Ok((answer, _)) => {
                 if let (Some(old), Some(new)) =
                     (object.resource_version(), answer.resource_version())
                 {

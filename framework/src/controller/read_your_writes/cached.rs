@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    demand::{CachedObject, View},
+    demand::{CachedObject, Demand, Met, View},
     follower::Follower,
 };
 
@@ -61,13 +61,7 @@ impl<C: Object> Cached for Informer<C> {
     }
 
     fn look(&self, object: &ObjectKey, look: &mut dyn FnMut(View<'_>)) {
-        let snapshot = self.lister.snapshot();
-        let held = snapshot.entry(object).map(|entry| CachedObject {
-            uid: entry.uid(),
-            version: entry.resource_version(),
-        });
-        let collection = snapshot.resource_version();
-        look(View { held, collection });
+        look(view(&self.lister.snapshot(), object));
     }
 
     fn each(&self, look: &mut dyn FnMut(&ObjectKey, CachedObject<'_>)) {
@@ -122,6 +116,27 @@ impl<C: Object> Cached for Informer<C> {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// The state of one object in a cache.
+fn view<'a, C: Object>(state: &'a Snapshot<C>, object: &ObjectKey) -> View<'a> {
+    let held = state.entry(object).map(|entry| CachedObject {
+        uid: entry.uid(),
+        version: entry.resource_version(),
+    });
+    let collection = state.resource_version();
+    View { held, collection }
+}
+
+/// Whether the state of a cache is as new as `version` of the object, or newer.
+pub(in crate::controller) fn has_reached<C: Object>(
+    state: &Snapshot<C>,
+    object: &ObjectKey,
+    uid: &str,
+    version: &str,
+) -> bool {
+    let mut demand = Demand::at(Some(uid), version);
+    demand.is_met(view(state, object)) != Met::Not
 }
 
 struct NotifyOnChange(Arc<Notify>);

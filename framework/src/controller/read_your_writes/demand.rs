@@ -260,7 +260,7 @@ fn is_at(held: &str, version: &str) -> bool {
 }
 
 /// Compares two resource versions. Returns `None` if one is not an integer (KEP-5504).
-pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
+pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let both = is_number(one) && is_number(other);
     both.then(|| (one.len(), one).cmp(&(other.len(), other)))
 }

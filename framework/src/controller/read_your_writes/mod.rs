@@ -41,5 +41,7 @@ mod core_test;
 #[cfg(test)]
 mod locked_core_test;
 
+pub(in crate::controller) use cached::has_reached;
+pub(crate) use demand::compare as compare_versions;
 pub(crate) use informers::Followed;
 pub(crate) use writes::{ReadYourWrites, WaitingKey};

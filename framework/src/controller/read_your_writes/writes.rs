@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, iter::repeat_n, sync::Arc, time::Duration};
+use std::{cmp::Ordering, collections::BTreeSet, iter::repeat_n, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::{sync::Notify, time::Instant};
@@ -7,7 +7,7 @@ use super::{
     cached::{Cached, Informer},
     catch_up::{Obstacles, catch_up},
     core::{Admission, Waiting, Woken},
-    demand::Demand,
+    demand::{Demand, compare},
     follower::Follower,
     informers::{Followed, Informers},
     locked_core::LockedCore,
@@ -18,7 +18,7 @@ use crate::{
     controller::cause::{Cause, Causes},
     metrics::ReadYourWritesMetrics,
     queue::{Note, Priority, Work, WorkQueue},
-    resource::{ApiResource, Object, ObjectKey},
+    resource::{ApiResource, Object, ObjectKey, ObjectMeta},
 };
 
 /// What the keys of a controller wrote and the caches do not have yet.
@@ -48,6 +48,13 @@ pub(crate) struct WaitingKey {
 
 /// The UIDs of an object in the caches before its deletion was sent, per informer.
 pub(crate) struct Before(Vec<(usize, Option<String>)>);
+
+impl Before {
+    /// The UID that a cache had.
+    pub(crate) fn uid(&self) -> Option<&str> {
+        self.0.iter().find_map(|(_, uid)| uid.as_deref())
+    }
+}
 
 impl ReadYourWrites {
     /// Keys that waited go back to `queue`. So do keys that wrote an object which is gone.
@@ -171,12 +178,49 @@ impl ReadYourWrites {
         object: &impl Object,
         field: impl Fn(&str) -> Option<Field>,
     ) {
-        let Some(version) = object.resource_version() else {
+        self.is_at(key, resource, object.metadata(), &object.key(), field);
+    }
+
+    /// A call for `key` read `objects` from the API server, in one request. The caches may be behind.
+    pub(crate) fn read(&self, key: &ObjectKey, resource: &ApiResource, objects: &[&ObjectMeta]) {
+        let caches = &self.inner.caches;
+        let holds_some = |cached: &dyn Cached| !cached.scope().is_whole();
+        let newest = objects.iter().copied().reduce(newer);
+        // A cache that has the newest of these versions has the others, if it holds all objects.
+        let objects = match caches.of(resource, holds_some).is_empty() {
+            true => newest.as_slice(),
+            false => objects,
+        };
+        for metadata in objects {
+            let name = metadata.name.as_deref().unwrap_or_default();
+            let object = ObjectKey::new(metadata.namespace.as_deref(), name);
+            // The other fields are not known here. A cache that selects by them does not wait.
+            let field = |_: &str| Some(Field::Missing);
+            self.is_at(key, resource, metadata, &object, field);
+        }
+    }
+
+    /// The server has `object` with this metadata.
+    fn is_at(
+        &self,
+        key: &ObjectKey,
+        resource: &ApiResource,
+        metadata: &ObjectMeta,
+        object: &ObjectKey,
+        field: impl Fn(&str) -> Option<Field>,
+    ) {
+        let Some(version) = metadata.resource_version.as_deref() else {
             return;
         };
         let caches = &self.inner.caches;
-        let fit = caches.for_one_like(resource, object.metadata(), &field);
-        self.demand_of(key, &object.key(), fit, Demand::at(object.uid(), version));
+        let fit = caches.for_one_like(resource, metadata, &field);
+        let demand = Demand::at(metadata.uid.as_deref(), version);
+        self.demand_of(key, object, fit, demand);
+    }
+
+    /// Whether a cache of the controller holds objects of `resource`.
+    pub(crate) fn follows(&self, resource: &ApiResource) -> bool {
+        !self.inner.caches.of(resource, |_| true).is_empty()
     }
 
     /// Whether `key` has an unmet demand on `object`.
@@ -337,6 +381,19 @@ impl Inner {
 
     fn waited(&self, milliseconds: u64) {
         self.metrics.waiting.observe(milliseconds as f64 / 1000.0);
+    }
+}
+
+fn newer<'a>(one: &'a ObjectMeta, other: &'a ObjectMeta) -> &'a ObjectMeta {
+    let versions = (&one.resource_version, &other.resource_version);
+    let order = match versions {
+        (Some(one), Some(other)) => compare(one, other),
+        _ => None,
+    };
+    if order.is_some_and(Ordering::is_lt) {
+        other
+    } else {
+        one
     }
 }
 

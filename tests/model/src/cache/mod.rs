@@ -18,3 +18,17 @@ pub(crate) use entry::{Entry, Packing};
 pub(crate) use index::{Index, IndexHandle};
 pub(crate) use readiness::Readiness;
 pub(crate) use store::{Snapshot, Store};
+
+/// Which objects a cache holds. The caches of the models hold all.
+#[derive(Clone)]
+pub(crate) struct InformerScope;
+
+impl InformerScope {
+    pub(crate) fn is_whole(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn has_selector(&self) -> bool {
+        false
+    }
+}

@@ -4,6 +4,8 @@
 mod lister;
 #[path = "../../../../framework/src/cache/store/listing.rs"]
 mod listing;
+#[path = "../../../../framework/src/cache/store/overlay.rs"]
+mod overlay;
 #[path = "../../../../framework/src/cache/store/published.rs"]
 mod published;
 #[path = "../../../../framework/src/cache/store/snapshot.rs"]
