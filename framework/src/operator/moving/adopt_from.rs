@@ -46,6 +46,8 @@ struct Takeover {
     owners: Option<BTreeSet<(String, String)>>,
     /// Whether a controller reconciles the kind and writes its status.
     status: bool,
+    /// The finalizers of this operator on objects that it reconciles; `None` for a kind that it only writes.
+    finalizers: Option<BTreeSet<String>>,
     exchanges: Vec<Exchange>,
 }
 
@@ -59,7 +61,24 @@ struct Plan {
     problems: Vec<String>,
     /// The field managers of all objects that were looked at.
     managers: BTreeSet<String>,
+    /// The finalizers of reconciled objects that are neither of this operator nor replaced.
+    finalizers: BTreeSet<String>,
     not_served: Vec<ApiResource>,
+}
+
+impl Takeover {
+    /// The finalizers of an object that nothing of this operator will remove. Those of Kubernetes are left out.
+    fn foreign<'a>(&'a self, object: &'a ObjectMeta) -> impl Iterator<Item = String> + 'a {
+        let own = self.finalizers.iter();
+        let present = own.flat_map(|own| {
+            let present = object.finalizers.iter().flatten();
+            present.filter(|one| !own.contains(*one))
+        });
+        let is_replaced = |one: &str| self.exchanges.iter().any(|(former, _)| former == one);
+        // Those of Kubernetes that concern custom objects have no domain.
+        let foreign = present.filter(move |one| one.contains('/') && !is_replaced(one));
+        foreign.cloned()
+    }
 }
 
 impl AdoptFrom {
@@ -77,6 +96,7 @@ impl AdoptFrom {
         for resource in &plan.not_served {
             report.not_served(resource)?;
         }
+        objects::report_missing(client, &self.namespaces, report).await?;
         if plan.changes.is_empty() {
             self.report_nothing(&plan, report)?;
             return unfinished(plan.problems);
@@ -88,6 +108,7 @@ impl AdoptFrom {
         }
         report.table(&rows)?;
         self.report_left_out(&plan, report)?;
+        report_finalizers(&plan, report)?;
         if !self.flags.is_confirmed {
             report.line(format!(
                 "\nNothing was changed. With --yes the command makes these changes: the fields of `{}` become those of `{}`.",
@@ -127,6 +148,8 @@ impl AdoptFrom {
             }
             let takeover = kinds.entry(reconciled.clone()).or_default();
             takeover.status |= written.writes_status;
+            let own = takeover.finalizers.get_or_insert_default();
+            own.extend(written.finalizers.union(&written.retired).cloned());
         }
         for (resource, exchanges) in self.exchanges()? {
             kinds.entry(resource).or_default().exchanges = exchanges;
@@ -234,6 +257,7 @@ impl AdoptFrom {
                 let managers = object.metadata.managed_fields.iter().flatten();
                 plan.managers
                     .extend(managers.filter_map(|entry| entry.manager.clone()));
+                plan.finalizers.extend(takeover.foreign(&object.metadata));
                 let part = self.part(takeover, &object.metadata);
                 if part == Part::Nothing
                     && takeover.owners.is_some()
@@ -349,8 +373,13 @@ impl AdoptFrom {
 
     fn report_nothing(&self, plan: &Plan, report: &mut Report<'_>) -> Result<(), OperatorError> {
         let manager = &self.flags.manager;
+        let keeps = plan.managers.contains(manager);
         report.line(format!(
-            "Nothing to do: no object of this operator has fields of `{manager}`{}.",
+            "Nothing to do: no object of this operator has fields of `{manager}`{}{}.",
+            match keeps {
+                true => " that this operator writes",
+                false => "",
+            },
             match self.flags.finalizers.is_empty() {
                 true => "",
                 false => ", and none has a finalizer to replace",
@@ -363,7 +392,8 @@ impl AdoptFrom {
                 list(&managers)
             ))?;
         }
-        self.report_left_out(plan, report)
+        self.report_left_out(plan, report)?;
+        report_finalizers(plan, report)
     }
 
     fn report_left_out(&self, plan: &Plan, report: &mut Report<'_>) -> Result<(), OperatorError> {
@@ -384,6 +414,19 @@ impl AdoptFrom {
             operator: &self.operator,
         }
     }
+}
+
+/// Names finalizers that may be those of the former operator: nobody would remove them any more.
+fn report_finalizers(plan: &Plan, report: &mut Report<'_>) -> Result<(), OperatorError> {
+    let finalizers: BTreeSet<&String> = plan.finalizers.iter().collect();
+    if finalizers.is_empty() {
+        return Ok(());
+    }
+    report.line(format!(
+        "note: objects also have the finalizers {}: add `--finalizer NAME` for each that the former operator has set, because nothing else \
+         removes it",
+        list(&finalizers)
+    ))
 }
 
 fn list(names: &BTreeSet<&String>) -> String {

@@ -1,8 +1,12 @@
 use std::collections::BTreeSet;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::{
+    api::core::v1::Namespace,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use serde_json::Value;
 
+use super::Report;
 use crate::{
     client::{Api, Client, Error, ListParams, Patch, PatchParams},
     operator::OperatorError,
@@ -80,6 +84,24 @@ pub(super) async fn list(
         all.extend(listed.items);
     }
     Ok(Some(all))
+}
+
+/// Names those of these namespaces that do not exist. Somebody may have mistyped them, and somebody may have deleted them before.
+pub(super) async fn report_missing(
+    client: &Client,
+    namespaces: &BTreeSet<String>,
+    report: &mut Report<'_>,
+) -> Result<(), OperatorError> {
+    let api = Api::<PartialObject>::of(client, ApiResource::of::<Namespace>(), None);
+    for name in namespaces {
+        match api.get_opt(name).await {
+            Ok(None) => report.line(format!("note: there is no namespace {name}"))?,
+            // This person may not know it.
+            Err(error) if error.is_forbidden() => {}
+            found => drop(found?),
+        }
+    }
+    Ok(())
 }
 
 /// The API of the kind in the namespace of an object.

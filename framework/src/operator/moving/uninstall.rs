@@ -77,8 +77,13 @@ impl Uninstall {
         for resource in &not_served {
             report.not_served(resource)?;
         }
+        objects::report_missing(client, &self.namespaces, report).await?;
         if found.is_empty() {
-            report.line(format!("No object has a finalizer of {}.", self.operator))?;
+            report.line(format!(
+                "No object{} has a finalizer of {}.",
+                place(&self.namespaces),
+                self.operator
+            ))?;
         } else {
             let mut rows = vec![["KIND", "OBJECT", "FINALIZERS"].map(str::to_owned)];
             for (resource, object) in &found {
@@ -93,8 +98,55 @@ impl Uninstall {
             self.confirm(consent, report).await?;
             self.remove_all(client, &finalizers, found, report).await?;
         }
-        let printed = std::mem::take(&mut self.printed);
-        self.remains(client).report(printed, report).await
+        let elsewhere = self.elsewhere(client, &finalizers).await?;
+        let mut printed = std::mem::take(&mut self.printed);
+        printed.retain(|one| {
+            let name = one["metadata"]["name"].as_str().unwrap_or_default();
+            let mut kept = elsewhere.keys();
+            one["kind"] != "CustomResourceDefinition"
+                || !kept.any(|resource| resource.qualified_plural() == name)
+        });
+        self.remains(client).report(printed, report).await?;
+        for (resource, namespaces) in elsewhere {
+            let (kind, operator) = (resource.qualified_plural(), &self.operator);
+            let namespaces: Vec<String> = namespaces.into_iter().collect();
+            let namespaces = namespaces.join(",");
+            report.line(format!(
+                "\nThe definition {kind} stays: objects in other namespaces have a finalizer of {operator}, which keeps them from being \
+                 deleted. `{operator} uninstall --namespace {namespaces}` removes it"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// The namespaces outside of the given ones that have objects with finalizers of this operator, by kind.
+    async fn elsewhere(
+        &self,
+        client: &Client,
+        finalizers: &Finalizers,
+    ) -> Result<BTreeMap<ApiResource, BTreeSet<String>>, OperatorError> {
+        let mut elsewhere = BTreeMap::new();
+        let limited = finalizers
+            .iter()
+            .filter(|(resource, _)| resource.namespaced && !self.namespaces.is_empty());
+        for (resource, names) in limited {
+            let all = match objects::list(client, resource, &BTreeSet::new()).await {
+                // Who may not see them may hardly delete the definition.
+                Err(error) if error.is_forbidden() => continue,
+                all => all?.unwrap_or_default(),
+            };
+            let has = all
+                .iter()
+                .filter(|object| !ours(names, &object.metadata).is_empty());
+            let namespaces = has.filter_map(|object| object.namespace().map(str::to_owned));
+            let namespaces: BTreeSet<String> = namespaces
+                .filter(|one| !self.namespaces.contains(one))
+                .collect();
+            if !namespaces.is_empty() {
+                elsewhere.insert(resource.clone(), namespaces);
+            }
+        }
+        Ok(elsewhere)
     }
 
     fn remains<'a>(&'a self, client: &'a Client) -> Remains<'a> {
@@ -311,6 +363,16 @@ async fn served(
         }
     }
     Ok((by_kind, not_served))
+}
+
+/// Where was looked, if that is not everywhere.
+fn place(namespaces: &BTreeSet<String>) -> String {
+    let all: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+    match all[..] {
+        [] => String::new(),
+        [one] => format!(" in the namespace {one}"),
+        _ => format!(" in the namespaces {}", all.join(", ")),
+    }
 }
 
 /// The finalizers of an object that are among these.

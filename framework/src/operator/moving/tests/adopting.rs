@@ -132,6 +132,37 @@ Nothing was changed. With --yes the command makes these changes: the fields of `
 }
 
 #[tokio::test(start_paused = true)]
+async fn finalizers_that_nothing_would_remove_are_named() {
+    let world = World::start().await;
+    world.note("a", &[OLD, "foregroundDeletion"]).await;
+    let note = "note: objects also have the finalizers example.com/old: add `--finalizer NAME` for each that the former operator has set, \
+                because nothing else removes it\n";
+    let printed = world.command("adopt-from manager").await.printed();
+    assert!(printed.ends_with(note), "{printed}");
+    let line = "adopt-from manager --finalizer example.com/old --yes";
+    let printed = world.command(line).await.printed();
+    assert!(!printed.contains("also have"), "{printed}");
+    // Now it is one of this operator.
+    let printed = world.command("adopt-from manager").await.printed();
+    assert!(!printed.contains("also have"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_that_stay_with_the_former_manager_are_not_denied() {
+    let world = World::start().await;
+    world.note("a", &[]).await;
+    let spec = json!({"spec": {"text": "by manager"}});
+    world.update(&world.notes(), "a", "manager", spec).await;
+    let printed = world
+        .command("adopt-from manager --namespace default,shop")
+        .await;
+    let printed = printed.printed();
+    let expected = "note: there is no namespace shop\n\
+                    Nothing to do: no object of this operator has fields of `manager` that this operator writes.\n";
+    assert!(printed.contains(expected), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_but_owners_and_finalizers_of_an_object_changes() {
     let world = World::start().await;
     world.former("a", "manager", &[]).await;

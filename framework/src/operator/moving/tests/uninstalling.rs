@@ -100,11 +100,31 @@ async fn uninstall_is_limited_to_the_given_namespaces() {
         .command("uninstall --yes --namespace elsewhere")
         .await
         .printed();
-    assert!(
-        printed.starts_with("No object has a finalizer"),
-        "{printed}"
-    );
+    let expected = "note: there is no namespace elsewhere\nNo object in the namespace elsewhere has a finalizer of notes.\n";
+    assert!(printed.starts_with(expected), "{printed}");
     assert_eq!(world.finalizers("a").await, [FINALIZER]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_stays_while_objects_in_other_namespaces_have_the_finalizer() {
+    let world = World::start().await;
+    world.create(namespace("shop")).await;
+    world.note("a", &[FINALIZER]).await;
+    let definition =
+        "kubectl delete customresourcedefinitions.apiextensions.k8s.io notes.demo.example.com\n";
+    let stays = "The definition notes.demo.example.com stays: objects in other namespaces have a finalizer of notes, which keeps them from being \
+                 deleted. `notes uninstall --namespace default` removes it\n";
+    let printed = world
+        .command("uninstall --yes --namespace shop")
+        .await
+        .printed();
+    assert!(printed.ends_with(stays), "{printed}");
+    assert!(!printed.contains(definition), "{printed}");
+    // Now nothing keeps any object.
+    let line = "uninstall --yes --namespace default";
+    let printed = world.command(line).await.printed();
+    assert!(printed.ends_with(definition), "{printed}");
+    assert!(!printed.contains("note: "), "{printed}");
 }
 
 #[tokio::test(start_paused = true)]
