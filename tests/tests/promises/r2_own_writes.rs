@@ -143,6 +143,14 @@ async fn a_reconcile_that_read_the_kind_is_called_again() {
                 apply(cx).await
             })
         },
+        |cx, _| {
+            Box::pin(async {
+                Api::<ConfigMap>::namespaced(cx.live(), "default")
+                    .get_opt("a")
+                    .await?;
+                apply(cx).await
+            })
+        },
     ];
     for (number, act) in reads.into_iter().enumerate() {
         assert_eq!(calls_of(act).await, 2, "{number}");

@@ -89,7 +89,8 @@ impl<K: Reconcilable> Context<K> {
             writes.deleted(&self.key, resource, key, uid, version, &before);
         }
         if let Some(uid) = uid.or_else(|| before.uid()) {
-            self.note_last_write(resource, key.clone(), uid, Outcome::Gone);
+            let existed = version.map(str::to_owned);
+            self.note_last_write(resource, key.clone(), uid, Outcome::Gone { existed });
         }
         Ok(())
     }

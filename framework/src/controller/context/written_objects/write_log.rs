@@ -45,7 +45,10 @@ pub(in crate::controller::context) enum Outcome {
         /// The whole object. `None` if reads do not show it.
         answer: Option<EncodedObject>,
     },
-    Gone,
+    Gone {
+        /// A version of the object, if one is known.
+        existed: Option<String>,
+    },
 }
 
 /// So many objects are remembered before the log looks for those that the caches have.
@@ -97,9 +100,9 @@ impl LastWrite {
         let is_same = self.uid == earlier.uid;
         match (&self.outcome, &earlier.outcome) {
             // An object is not stored any more after it is gone. Another object of its name is.
-            (Outcome::Stored { .. }, Outcome::Gone) => is_same,
-            (Outcome::Gone, Outcome::Stored { .. }) => !is_same,
-            (Outcome::Gone, Outcome::Gone) => false,
+            (Outcome::Stored { .. }, Outcome::Gone { .. }) => is_same,
+            (Outcome::Gone { .. }, Outcome::Stored { .. }) => !is_same,
+            (Outcome::Gone { .. }, Outcome::Gone { .. }) => false,
             (Outcome::Stored { version, .. }, Outcome::Stored { version: other, .. }) => {
                 compare_versions(version, other).is_some_and(|order| order.is_lt())
             }
@@ -116,6 +119,11 @@ impl WriteLog {
         let earlier = self.objects.get(&object);
         if earlier.is_some_and(|earlier| write.is_older_than(earlier)) {
             return;
+        }
+        if let Outcome::Gone { existed } = &mut write.outcome
+            && let Some(Outcome::Stored { version, .. }) = earlier.map(|earlier| &earlier.outcome)
+        {
+            existed.get_or_insert_with(|| version.clone());
         }
         self.objects.insert(object, Arc::new(write));
         if self.objects.len() > self.limit {

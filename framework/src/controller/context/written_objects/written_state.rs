@@ -1,4 +1,4 @@
-use std::{cell::OnceCell, collections::HashMap, sync::Arc};
+use std::{cell::OnceCell, cmp::Ordering, collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -107,11 +107,18 @@ impl<P: Object + DeserializeOwned> WrittenState<P> {
         let LastWrite { key, uid, .. } = write;
         let present = seen.as_ref().unwrap_or(&state.seen).entry(key);
         let is_there = present.and_then(|entry| entry.uid()) == Some(uid);
-        let Outcome::Stored { version, answer } = &write.outcome else {
-            if is_there {
-                seen.get_or_insert_with(|| (*state.seen).clone()).hide(key);
+        let (version, answer) = match &write.outcome {
+            Outcome::Stored { version, answer } => (version, answer),
+            Outcome::Gone { existed } => {
+                // The cache may still have an older object of that name.
+                let held = present.and_then(|entry| entry.resource_version());
+                let order = held.zip(existed.as_deref());
+                let order = order.and_then(|(held, existed)| compare_versions(held, existed));
+                if is_there || order.is_some_and(Ordering::is_lt) {
+                    seen.get_or_insert_with(|| (*state.seen).clone()).hide(key);
+                }
+                return;
             }
-            return;
         };
         if has_reached(&state.published, key, uid, version) {
             return;
@@ -275,7 +282,7 @@ mod tests {
                         let shown = known[object].and_then(|number| changes[number].state.as_ref());
                         if own && shown.is_some_and(|shown| shown.metadata.uid == uid) {
                             let uid = uid.unwrap();
-                            let write = LastWrite::new(&resource, key(object), uid, Outcome::Gone);
+                            let write = LastWrite::new(&resource, key(object), uid, Outcome::Gone { existed: None });
                             log.lock().note(write, |_| true);
                             known[object] = Some(changes.len());
                         }
