@@ -39,9 +39,10 @@ async fn r5_the_next_reconcile_sees_the_write_of_every_verb_in_its_cache() {
         move |cx| {
             hold();
             Box::pin(async move {
+                let state = format!("{:?}", cached(cx));
                 let made = cx.create(map("made", "1")).await?;
                 assert_eq!(made.namespace(), Some("default"));
-                Ok(format!("{:?}", cached(cx)))
+                Ok(state)
             })
         }
     });
