@@ -184,6 +184,9 @@ impl<K: Reconcilable> Context<K> {
     /// Deletes the object with that key, with the preconditions, the propagation and the grace period of `params`. If the
     /// object is gone already, this succeeds.
     ///
+    /// Later reads of this call do not show the object. If the cache still has an older object of that name, and the call has not
+    /// read the deleted one, they show the older one.
+    ///
     /// # Errors
     /// [`Error::Client`] if the request failed; [`is_conflict`](crate::client::Error::is_conflict) if a precondition does not
     /// hold.
