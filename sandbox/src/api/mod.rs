@@ -58,8 +58,8 @@ mod watch;
 pub use admission::ExpressionWarning;
 use admission::{Attributes, Operation};
 pub(crate) use admission::{
-    Configurations, NOT_READY, PROTECTED, check_types, class_of, create_default_account, own_kind,
-    recount_quota,
+    Configurations, NOT_READY, PROTECTED, ResourceList, check_types, class_of,
+    create_default_account, node_resources, occupied_by, own_kind, recount_quota,
 };
 pub(crate) use allocation::{Allocated, MANAGED_ADDRESS, SERVICE_RANGE, addresses};
 pub(crate) use bind::bind;
