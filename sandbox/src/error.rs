@@ -225,6 +225,14 @@ impl ApiError {
         )
     }
 
+    /// The client accepts none of the forms of a document that is no object.
+    pub(crate) fn no_representation(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        let mut error = Self::new(406, "NotAcceptable", message);
+        error.details.empty = true;
+        error
+    }
+
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self::new(
             500,

@@ -77,7 +77,7 @@ pub(crate) use patch::{Patched, apply, patch};
 pub(crate) use recognize::{another_kind, recognize, recognize_as, recognize_options, summary};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
-pub(crate) use token::issue;
+pub(crate) use token::{issue, issue_for_secret};
 pub(crate) use update::{Replace, replace, update};
 pub(crate) use watch::{Event, Start, Watch, WatchRequest};
 

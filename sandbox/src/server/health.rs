@@ -29,6 +29,19 @@ pub(super) async fn handle(
     }
 }
 
+/// The paths of all checks.
+pub(super) fn paths() -> Vec<String> {
+    let endpoints = ["/healthz", "/livez", "/readyz"].into_iter();
+    endpoints
+        .flat_map(|endpoint| {
+            let checks = CHECKS
+                .iter()
+                .map(move |check| format!("{endpoint}/{check}"));
+            std::iter::once(endpoint.to_owned()).chain(checks)
+        })
+        .collect()
+}
+
 async fn all(core: &Core, endpoint: &str, query: &Query) -> Response<Body> {
     let mut excluded: Vec<&str> = query.all("exclude").collect();
     excluded.sort_unstable();

@@ -140,6 +140,12 @@ pub(crate) async fn of_allocation(run: &mut Run) {
 
 /// The objects of the addresses.
 pub(crate) async fn of_addresses(run: &mut Run) {
+    let own = "/api/v1/namespaces/default/services/kubernetes";
+    let deleted = run.send_unrecorded(Ask::delete(own)).await;
+    run.record("own service: deleted", deleted.code.into());
+    let back = run.until(Ask::get(own), |answer| answer.code == 200).await;
+    let shown = json!({"type": back.body["spec"]["type"], "ip": back.body["spec"]["clusterIP"], "labels": back.body["metadata"]["labels"]});
+    run.record("own service: back", shown);
     const ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
     let range = Ask::get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
     let answer = run.until(range, |answer| {
