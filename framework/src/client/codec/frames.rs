@@ -30,7 +30,7 @@ enum Cutter {
     },
     #[cfg(feature = "cbor")]
     Items(super::cbor::Items),
-    #[cfg(test)]
+    /// The length of the frame stands before it, in four bytes.
     Counted,
 }
 
@@ -40,6 +40,7 @@ impl Cutter {
             Encoding::Json => Self::Lines { seen: 0 },
             #[cfg(feature = "cbor")]
             Encoding::Cbor => Self::Items(super::cbor::Items::default()),
+            Encoding::Protobuf => Self::Counted,
             #[cfg(test)]
             Encoding::Framed => Self::Counted,
         }
@@ -69,12 +70,21 @@ impl Cutter {
                 end,
                 taken: end,
             })),
-            #[cfg(test)]
-            Self::Counted => Ok(super::test_codec::cut(buffer).map(|end| Cut {
-                start: 4,
-                end,
-                taken: end,
-            })),
+            Self::Counted => {
+                let Some((length, rest)) = buffer.split_first_chunk() else {
+                    return Ok(None);
+                };
+                let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+                if length > LONGEST {
+                    return Err(too_long());
+                }
+                let end = length + size_of::<u32>();
+                Ok((rest.len() >= length).then_some(Cut {
+                    start: size_of::<u32>(),
+                    end,
+                    taken: end,
+                }))
+            }
         }
     }
 }
@@ -83,6 +93,11 @@ struct Cut {
     start: usize,
     end: usize,
     taken: usize,
+}
+
+#[cold]
+fn too_long() -> BoxError {
+    format!("an event is longer than {LONGEST} bytes").into()
 }
 
 impl Frames {
@@ -161,8 +176,7 @@ impl Frames {
             self.piece.clear();
         }
         if self.begun.len() > LONGEST {
-            let text = format!("an event is longer than {LONGEST} bytes");
-            return Err(text.into());
+            return Err(too_long());
         }
         Ok(None)
     }
@@ -213,7 +227,7 @@ mod tests {
         fn any_bytes_end_in_frames_or_an_error(
             body in proptest::collection::vec(any::<u8>(), 0..60), cuts in cuts()
         ) {
-            for encoding in super::super::ALL_ENCODINGS {
+            for encoding in super::super::ALL_ENCODINGS.iter().chain(&[Encoding::Protobuf]) {
                 let whole = frames(*encoding, &body, &[]);
                 prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok));
                 prop_assert_eq!(whole, frames(*encoding, &body, &cuts));

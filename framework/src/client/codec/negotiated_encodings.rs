@@ -31,12 +31,18 @@ impl NegotiatedEncodings {
 
     /// The encoding for the body of a request.
     pub(crate) fn for_body(&self, resource: &ApiResource) -> Encoding {
-        self.choose(resource, |refused| refused.bodies)
+        self.choose(resource, |refused| refused.bodies).for_body()
     }
 
     /// The encoding to name in `Accept`.
     pub(crate) fn for_answer(&self, resource: &ApiResource) -> Encoding {
         self.choose(resource, |refused| refused.answers)
+    }
+
+    /// The encoding to name in `Accept` if the answer may be of any kind.
+    pub(crate) fn for_any_kind(&self, resource: &ApiResource) -> Encoding {
+        // What has no writer has only the kinds of a table.
+        self.for_answer(resource).for_body()
     }
 
     fn choose(&self, resource: &ApiResource, is_refused: fn(Refused) -> bool) -> Encoding {
