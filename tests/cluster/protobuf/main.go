@@ -1,7 +1,8 @@
-// Command protobuf prints the table by which the sandbox reads and writes Kubernetes protobuf: the fields of every message of
+// Command protobuf prints the table by which the sandbox reads and writes Kubernetes protobuf, and by which the client reads it: the fields of every message of
 // k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator, with their numbers and their JSON names.
 //
 //	go run ./protobuf v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/protobuf.json.gz
+//	cp ../../sandbox/src/builtin/data/protobuf.json.gz ../../framework/src/client/codec/protobuf/messages.json.gz
 //
 // The generated.proto files lack the JSON names, and what Go writes when a field is not set. Both are in the tags of the Go
 // types, which also have the numbers.

@@ -142,6 +142,11 @@ impl Call<'_> {
         format!("{other};{form}, {json};{form};q=0.9, {json};q=0.8").into()
     }
 
+    /// Whether the answer is about objects of the kind. Most subresources have a kind of their own.
+    pub(crate) fn has_object_of_kind(&self) -> bool {
+        matches!(self.subresource, None | Some("status"))
+    }
+
     pub(crate) fn method(&self) -> Method {
         match self.verb {
             "create" => Method::POST,

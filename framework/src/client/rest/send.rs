@@ -131,7 +131,11 @@ impl Client {
         uri: String,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<(Encoding, Response<Body>), Error> {
-        let wanted = self.inner.encodings.for_answer(call.resource);
+        let wanted = match call.has_object_of_kind() {
+            true => self.inner.encodings.for_answer(call.resource),
+            // A kind in the answer that the codec does not know would be an error.
+            false => self.inner.encodings.for_any_kind(call.resource),
+        };
         if wanted == Encoding::Json {
             return self.open_as(wanted, call, class, uri, body).await;
         }

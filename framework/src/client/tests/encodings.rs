@@ -220,3 +220,75 @@ async fn an_apply_has_the_chosen_encoding_and_other_patches_are_json() {
         assert_eq!(media_type, "application/merge-patch+json");
     }
 }
+
+/// A Pod and its list in protobuf, as the sandbox writes them.
+fn in_protobuf(seen: &Seen, value: &Value) -> Option<Answer> {
+    let accepts = seen
+        .header("accept")
+        .starts_with("application/vnd.kubernetes.protobuf");
+    let (body, media_type) = match accepts {
+        true => {
+            let body = pilothouse_sandbox::internals::protobuf::encode(value).unwrap();
+            (body, "application/vnd.kubernetes.protobuf")
+        }
+        false => (value.to_string().into_bytes(), "application/json"),
+    };
+    let answer = http::Response::builder().header("content-type", media_type);
+    Some(answer.body(Full::from(body).boxed_unsync()).unwrap())
+}
+
+#[tokio::test]
+async fn protobuf_is_asked_for_and_bodies_are_json() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    assert_eq!(maps.get("a").await.unwrap(), map());
+    let created = maps.create(&PostParams::default(), &map()).await;
+    assert_eq!(created.unwrap(), map());
+    let accept = "application/vnd.kubernetes.protobuf, application/json;q=0.9";
+    assert_eq!(
+        sent(&site),
+        [
+            format!("GET  → {accept}"),
+            format!("POST application/json → {accept}")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn protobuf_is_not_asked_for_custom_kinds_and_subresources_of_unknown_content() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let sites = ApiResource {
+        group: "demo.k8s.io".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
+    // The answer is about another kind.
+    let _ = sites.get("a").await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    let _ = maps.get_subresource::<Value>("a", "other").await;
+    assert_eq!(
+        sent(&site),
+        ["GET  → application/json", "GET  → application/json"]
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_protobuf_is_asked_for_json_from_then_on() {
+    let site = Site::new(|seen| match seen.header("accept") {
+        "application/json" => in_protobuf(seen, &object()),
+        _ => json_answer(
+            406,
+            r#"{"kind": "Status", "code": 406, "reason": "NotAcceptable", "message": "only JSON"}"#,
+        ),
+    });
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    for _ in 0..2 {
+        assert_eq!(maps.get("a").await.unwrap(), map());
+    }
+    let json = "GET  → application/json";
+    let protobuf = "GET  → application/vnd.kubernetes.protobuf, application/json;q=0.9";
+    assert_eq!(sent(&site), [protobuf, json, json]);
+}
