@@ -240,12 +240,12 @@ async fn an_invalid_file_of_authorities_is_logged_once_and_the_old_ones_stay() {
 
 #[tokio::test]
 async fn the_error_of_an_absent_server_names_its_address() {
-    let server = Server::start(&site()).await;
-    let config = server.config();
-    let address = server.address;
-    drop(server);
-    // The listener is gone when its task is.
-    tokio::task::yield_now().await;
+    // The port is bound, so that no other test gets it, and nobody listens.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let mut config = Server::start(&site()).await.config();
+    config.url = format!("https://{address}").parse().unwrap();
     assert_eq!(
         get(config).await.unwrap_err(),
         format!(

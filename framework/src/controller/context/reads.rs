@@ -85,7 +85,7 @@ impl<K: Reconcilable> Context<K> {
         self.read_kinds.note(&ApiResource::of::<C>());
         let cache = self.cache::<C>();
         let cache = cache.ok_or_else(|| Error::not_wired("list", C::KIND, MissingLine::Owns))?;
-        let cache = self.written.shown_by(cache, &ApiResource::of::<C>());
+        let cache = self.with_own_writes(cache, &ApiResource::of::<C>());
         let mut owned: Listing<C> = self.undecodable_reads.note_reads_of(cache).by_owner(uid);
         if let Some(namespace) = self.key.namespace() {
             owned
@@ -120,7 +120,7 @@ impl<K: Reconcilable> Context<K> {
         C: Object + DeserializeOwned,
     {
         let lister = self.cache_of("get", resource)?;
-        let lister = self.written.shown_by(lister, resource);
+        let lister = self.with_own_writes(lister, resource);
         let namespace = self.key.namespace().filter(|_| resource.namespaced);
         self.read(&lister, &ObjectKey::new(namespace, name))
     }
@@ -134,7 +134,7 @@ impl<K: Reconcilable> Context<K> {
         C: Object + DeserializeOwned,
     {
         let lister = self.cache_of("list", resource)?;
-        let lister = self.written.shown_from_now_by(lister, resource);
+        let lister = self.written.shown_by(lister, resource);
         Ok(self.undecodable_reads.note_reads_of(lister))
     }
 
@@ -175,7 +175,18 @@ impl<K: Reconcilable> Context<K> {
         self.read_kinds.note(&resource);
         let not_wired = || Error::not_wired(verb, C::KIND, MissingLine::Reads);
         let cache = self.cache::<C>().ok_or_else(not_wired)?;
-        Ok(self.written.shown_by(cache, &resource))
+        Ok(self.with_own_writes(cache, &resource))
+    }
+
+    /// A lister for a read that happens now. Most calls have written nothing when they read.
+    fn with_own_writes<C>(&self, lister: Lister<C>, resource: &ApiResource) -> Lister<C>
+    where
+        C: Object + DeserializeOwned,
+    {
+        match self.written.is_empty() {
+            true => lister,
+            false => self.written.shown_by(lister, resource),
+        }
     }
 
     pub(super) fn cache<C: Resource>(&self) -> Option<Lister<C>> {

@@ -1,6 +1,6 @@
 use super::{
     context::Context,
-    written_objects::{LastWrite, Outcome},
+    written_objects::{Answer, Gone, Stored},
 };
 use crate::{
     cache::Field,
@@ -89,8 +89,11 @@ impl<K: Reconcilable> Context<K> {
             writes.deleted(&self.key, resource, key, uid, version, &before);
         }
         if let Some(uid) = uid.or_else(|| before.uid()) {
-            let existed = version.map(str::to_owned);
-            self.note_last_write(resource, key.clone(), uid, Outcome::Gone { existed });
+            let gone = Gone {
+                uid: uid.to_owned(),
+                existed: version.map(str::to_owned),
+            };
+            self.note_answer(resource, key, Answer::Gone(gone));
         }
         Ok(())
     }
@@ -101,20 +104,19 @@ impl<K: Reconcilable> Context<K> {
             return;
         };
         let is_shown = !self.uncached && !C::METADATA_ONLY;
-        let outcome = Outcome::Stored {
+        let stored = Stored {
+            uid: uid.to_owned(),
             version: version.to_owned(),
-            answer: is_shown.then(|| encoded.clone()),
+            whole: is_shown.then(|| encoded.clone()),
         };
-        self.note_last_write(resource, object.key(), uid, outcome);
+        self.note_answer(resource, &object.key(), Answer::Stored(stored));
     }
 
-    fn note_last_write(&self, resource: &ApiResource, key: ObjectKey, uid: &str, outcome: Outcome) {
+    fn note_answer(&self, resource: &ApiResource, key: &ObjectKey, answer: Answer) {
         let writes = &self.shared.controller.writes;
         if writes.follows(resource) {
-            let write = LastWrite::new(resource, key, uid.to_owned(), outcome);
-            let is_awaited =
-                |write: &LastWrite| writes.awaits(&self.key, &write.resource, &write.key);
-            self.written.note(write, is_awaited);
+            let is_awaited = |resource: &_, object: &_| writes.awaits(&self.key, resource, object);
+            self.written.note(resource, key, answer, is_awaited);
         }
     }
 

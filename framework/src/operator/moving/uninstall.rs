@@ -131,7 +131,7 @@ impl Uninstall {
             .filter(|(resource, _)| resource.namespaced && !self.namespaces.is_empty());
         for (resource, names) in limited {
             let all = match objects::list(client, resource, &BTreeSet::new()).await {
-                // Who may not see them may hardly delete the definition.
+                // A user without the right to list them is not told of them.
                 Err(error) if error.is_forbidden() => continue,
                 all => all?.unwrap_or_default(),
             };

@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `write_log.rs` | [`WriteLog`](write_log::WriteLog): the last write of each object, as the server answered it |
+//! | `write_log.rs` | [`WriteLog`](write_log::WriteLog): what was written, by object, as the server answered it |
 //! | `written_state.rs` | [`WrittenState`](written_state::WrittenState): what the state of a cache becomes with the writes that it does not have |
 //! | `written_objects.rs` | [`WrittenObjects`]: both, for the contexts of a call |
 
@@ -10,5 +10,5 @@ mod write_log;
 mod written_objects;
 mod written_state;
 
-pub(super) use write_log::{LastWrite, Outcome};
+pub(super) use write_log::{Answer, Gone, Stored};
 pub(super) use written_objects::WrittenObjects;

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use super::{
-    write_log::{LastWrite, WriteLog},
+    write_log::{Answer, ObjectWrites, WriteLog},
     written_state::WrittenState,
 };
 use crate::{
     cache::Lister,
     controller::{context::call_notes::LazyShared, state::ObjectId},
-    resource::{ApiResource, Object},
+    resource::{ApiResource, Object, ObjectKey},
 };
 
 /// What one call wrote, as the server answered, so that the reads of the call show it. Clones share it.
@@ -29,33 +29,26 @@ struct Shared {
 }
 
 impl WrittenObjects {
-    /// Notes the answer to a write. `is_awaited` tells of an object whether a cache may not have the last write of it yet.
-    pub(in crate::controller::context) fn note(
-        &self,
-        write: LastWrite,
-        is_awaited: impl Fn(&LastWrite) -> bool,
-    ) {
-        let log = self.0.get_or_make().log.clone();
-        log.lock().note(write, is_awaited);
+    /// Whether nothing was written that a cache may hold, and no read asked for what is written later.
+    pub(in crate::controller::context) fn is_empty(&self) -> bool {
+        !self.0.is_made()
     }
 
-    /// The same lister, whose reads show what the call has written so far.
-    pub(in crate::controller::context) fn shown_by<P>(
+    /// Notes the answer to a write of `key`. `is_awaited` tells of an object whether a cache may not have its last write yet.
+    pub(in crate::controller::context) fn note(
         &self,
-        lister: Lister<P>,
         resource: &ApiResource,
-    ) -> Lister<P>
-    where
-        P: Object + DeserializeOwned,
-    {
-        match self.0.is_made() {
-            true => self.shown_from_now_by(lister, resource),
-            false => lister,
-        }
+        key: &ObjectKey,
+        answer: Answer,
+        is_awaited: impl Fn(&ApiResource, &ObjectKey) -> bool,
+    ) {
+        let log = self.0.get_or_make().log.clone();
+        let is_awaited = |writes: &ObjectWrites| is_awaited(&writes.resource, &writes.key);
+        log.lock().note(resource, key, answer, is_awaited);
     }
 
     /// The same lister, whose reads show what the call has written at the time of the read.
-    pub(in crate::controller::context) fn shown_from_now_by<P>(
+    pub(in crate::controller::context) fn shown_by<P>(
         &self,
         lister: Lister<P>,
         resource: &ApiResource,
@@ -79,7 +72,7 @@ impl WrittenObjects {
         lister.with_overlay(state)
     }
 
-    /// Whether a read of the kind could not show the last write of `object`.
+    /// Whether a read of the kind could not show the writes of `object`.
     pub(in crate::controller::context) fn was_missed(&self, object: &ObjectId) -> bool {
         let shared = self.0.get();
         shared.is_some_and(|shared| shared.log.lock().was_missed(object))

@@ -1,13 +1,12 @@
-use std::{cell::OnceCell, cmp::Ordering, collections::HashMap, sync::Arc};
+use std::{cell::OnceCell, collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::write_log::{LastWrite, Outcome, WriteLog};
+use super::write_log::{ObjectWrites, Stored, WriteLog};
 use crate::{
     cache::{Field, InformerScope, Overlay, Snapshot},
-    client::EncodedObject,
     controller::read_your_writes::{compare_versions, has_reached},
     resource::{ApiResource, Object},
 };
@@ -71,8 +70,8 @@ impl<P: Object + DeserializeOwned> Overlay<P> for WrittenState<P> {
         };
         let (write, writes) = self.log.lock().since(&self.resource, state.write);
         let mut seen = None;
-        for write in writes {
-            self.show(&write, &mut state, &known, &mut seen);
+        for writes in writes {
+            self.show(&writes, &mut state, &known, &mut seen);
         }
         state.write = write;
         if let Some(seen) = seen {
@@ -96,67 +95,73 @@ impl<P> LastState<P> {
 }
 
 impl<P: Object + DeserializeOwned> WrittenState<P> {
-    /// Shows a write in `seen`, if the cache does not have it. `known` are objects that were decoded earlier.
+    /// Shows in `seen` what was written and what the cache does not have. `known` are objects that were decoded earlier.
     fn show(
         &self,
-        write: &LastWrite,
+        writes: &ObjectWrites,
         state: &mut LastState<P>,
         known: &HashMap<u64, Arc<P>>,
         seen: &mut Option<Snapshot<P>>,
     ) {
-        let LastWrite { key, uid, .. } = write;
+        let key = &writes.key;
         let present = seen.as_ref().unwrap_or(&state.seen).entry(key);
-        let is_there = present.and_then(|entry| entry.uid()) == Some(uid);
-        let (version, answer) = match &write.outcome {
-            Outcome::Stored { version, answer } => (version, answer),
-            Outcome::Gone { existed } => {
-                // The cache may still have an older object of that name.
-                let held = present.and_then(|entry| entry.resource_version());
-                let order = held.zip(existed.as_deref());
-                let order = order.and_then(|(held, existed)| compare_versions(held, existed));
-                if is_there || order.is_some_and(Ordering::is_lt) {
-                    seen.get_or_insert_with(|| (*state.seen).clone()).hide(key);
-                }
-                return;
+        let (uid, version) = (
+            present.and_then(|entry| entry.uid()),
+            present.and_then(|entry| entry.resource_version()),
+        );
+        let is_gone = present.is_some() && writes.is_gone(uid, version);
+        let is_stored = |stored: &Stored| uid == Some(&stored.uid);
+        let is_stored = writes.stored.as_ref().is_some_and(is_stored);
+        let (to_show, to_hide) = match &writes.stored {
+            None => (None, is_gone),
+            Some(Stored { uid, version, .. })
+                if has_reached(&state.published, key, uid, version) =>
+            {
+                (None, is_gone)
             }
+            Some(stored) => match self.object(writes, stored, known) {
+                Some(object) if self.may_hold(&object, stored) => (Some(object), false),
+                Some(_) => (None, is_gone || is_stored),
+                None => {
+                    writes.miss();
+                    (None, is_gone)
+                }
+            },
         };
-        if has_reached(&state.published, key, uid, version) {
-            return;
-        }
-        // Versions that are not numbers have no order: it is not known whether the cache has a later one.
-        let is_ordered = compare_versions(version, version).is_some();
-        let answer = answer.as_ref().filter(|_| is_ordered);
-        let object = match known.get(&write.number()) {
-            Some(object) => Some(object.clone()),
-            None => answer.and_then(|answer| self.decode(write, answer)),
-        };
-        let (Some(object), Some(answer)) = (object, answer) else {
-            write.miss();
-            return;
-        };
-        if self.may_hold(&object, answer) {
-            state.decoded.insert(write.number(), object.clone());
+        if let Some(object) = to_show {
+            state.decoded.insert(writes.number, object.clone());
             seen.get_or_insert_with(|| (*state.seen).clone())
                 .show(object);
-        } else if is_there {
+        } else if to_hide {
             seen.get_or_insert_with(|| (*state.seen).clone()).hide(key);
         }
     }
 
-    fn decode(&self, write: &LastWrite, answer: &EncodedObject) -> Option<Arc<P>> {
-        if write.resource.version != self.resource.version {
+    /// The stored object, if a read can show it.
+    fn object(
+        &self,
+        writes: &ObjectWrites,
+        stored: &Stored,
+        known: &HashMap<u64, Arc<P>>,
+    ) -> Option<Arc<P>> {
+        // Versions that are not numbers have no order: it is not known whether the cache has a later one.
+        compare_versions(&stored.version, &stored.version)?;
+        if let Some(object) = known.get(&writes.number) {
+            return Some(object.clone());
+        }
+        if writes.resource.version != self.resource.version {
             return None;
         }
-        let mut object: P = answer.read()?;
+        let mut object: P = stored.whole.as_ref()?.read()?;
         object.fill_types(&self.resource);
         Some(Arc::new(object))
     }
 
     /// Whether the cache may hold the object.
-    fn may_hold(&self, object: &P, answer: &EncodedObject) -> bool {
+    fn may_hold(&self, object: &P, stored: &Stored) -> bool {
         let whole = OnceCell::new();
         let field = |path: &str| {
-            let whole = whole.get_or_init(|| answer.read::<Value>());
+            let whole = whole.get_or_init(|| stored.whole.as_ref()?.read::<Value>());
             Field::at(path, whole.as_ref()?)
         };
         let scope = self.scope.as_ref();
@@ -166,13 +171,17 @@ impl<P: Object + DeserializeOwned> WrittenState<P> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
 
     use super::*;
     use crate::{
         cache::Store,
+        client::EncodedObject,
+        controller::{
+            context::written_objects::write_log::{Answer, Gone},
+            state::object_id,
+        },
         resource::{ObjectKey, ObjectMeta},
     };
 
@@ -229,6 +238,15 @@ mod tests {
         }
     }
 
+    fn answer_of(map: &ConfigMap, is_shown: bool) -> Answer {
+        let bytes = || serde_json::to_vec(map).unwrap_or_default();
+        Answer::Stored(Stored {
+            uid: map.metadata.uid.clone().unwrap_or_default(),
+            version: map.metadata.resource_version.clone().unwrap_or_default(),
+            whole: is_shown.then(|| EncodedObject::of_json(bytes().into())),
+        })
+    }
+
     fn seen(state: &Snapshot<ConfigMap>) -> Vec<(usize, String)> {
         let version = |object| {
             let map = state.get(&key(object)).unwrap()?;
@@ -250,7 +268,7 @@ mod tests {
             let lister = store.lister();
             let (mut server, mut changes) = (vec![None::<ConfigMap>; 3], Vec::<Change>::new());
             let (mut taken, mut version, mut uids) = (0, 0, 0);
-            // Of each object the number of the newest change that a read must show.
+            // For each object: the number of the newest change that a read must show.
             let mut known = [None::<usize>; 3];
             for step in steps {
                 match step {
@@ -263,13 +281,8 @@ mod tests {
                         let stored = map(object, &uid, version);
                         server[object] = Some(stored.clone());
                         if own {
-                            let answer = Bytes::from(serde_json::to_vec(&stored).unwrap());
-                            let outcome = Outcome::Stored {
-                                version: version.to_string(),
-                                answer: Some(EncodedObject::of_json(answer)),
-                            };
-                            let write = LastWrite::new(&resource, key(object), uid, outcome);
-                            log.lock().note(write, |_| true);
+                            let answer = answer_of(&stored, true);
+                            log.lock().note(&resource, &key(object), answer, |_| true);
                             known[object] = Some(changes.len());
                         }
                         changes.push(Change { object, version, state: Some(stored) });
@@ -281,9 +294,9 @@ mod tests {
                         // The call deletes what a read has shown it.
                         let shown = known[object].and_then(|number| changes[number].state.as_ref());
                         if own && shown.is_some_and(|shown| shown.metadata.uid == uid) {
-                            let uid = uid.unwrap();
-                            let write = LastWrite::new(&resource, key(object), uid, Outcome::Gone { existed: None });
-                            log.lock().note(write, |_| true);
+                            let (uid, existed) = (uid.unwrap_or_default(), None);
+                            let answer = Answer::Gone(Gone { uid, existed });
+                            log.lock().note(&resource, &key(object), answer, |_| true);
                             known[object] = Some(changes.len());
                         }
                         changes.push(Change { object, version, state: None });
@@ -314,57 +327,94 @@ mod tests {
         }
     }
 
-    fn stored(version: &str, answer: Option<&ConfigMap>) -> Outcome {
-        let answer =
-            answer.map(|object| EncodedObject::of_json(serde_json::to_vec(object).unwrap().into()));
-        Outcome::Stored {
-            version: version.to_owned(),
-            answer,
-        }
-    }
-
-    /// What a read shows after this write of the object 0, and whether the write was missed.
-    fn read_after(outcome: Outcome, scope: InformerScope) -> (usize, bool) {
+    /// What a read shows after this answer about the object 0, and whether it missed the write.
+    fn read_after(answer: Answer, scope: InformerScope) -> (usize, bool) {
         let resource = ApiResource::of::<ConfigMap>();
         let log = Arc::new(Mutex::new(WriteLog::default()));
-        let write = LastWrite::new(&resource, key(0), "uid".to_owned(), outcome);
-        log.lock().note(write, |_| true);
+        log.lock().note(&resource, &key(0), answer, |_| true);
         let overlay = WrittenState::<ConfigMap>::new(log.clone(), &resource, Some(scope.into()));
         let mut store = Store::<ConfigMap>::new();
         store.insert(key(0), Arc::new(map(0, "uid", 1)));
         store.set_resource_version("1");
         store.publish();
         let shown = overlay.over(store.lister().snapshot()).len();
-        let object = crate::controller::state::object_id(&resource, &key(0));
+        let object = object_id(&resource, &key(0));
         (shown, log.lock().was_missed(&object))
     }
 
     #[test]
     fn a_write_that_a_read_cannot_show_is_noted_as_missed() {
-        let all = InformerScope::all();
-        let object = map(0, "uid", 2);
-        assert_eq!(
-            read_after(stored("2", Some(&object)), all.clone()),
-            (1, false)
-        );
-        assert_eq!(read_after(stored("2", None), all.clone()), (1, true));
-        assert_eq!(
-            read_after(stored("no number", Some(&object)), all),
-            (1, true)
-        );
+        let (all, newer) = (InformerScope::all(), map(0, "uid", 2));
+        assert_eq!(read_after(answer_of(&newer, true), all.clone()), (1, false));
+        assert_eq!(read_after(answer_of(&newer, false), all.clone()), (1, true));
+        let mut unordered = newer;
+        unordered.metadata.resource_version = Some("no number".to_owned());
+        assert_eq!(read_after(answer_of(&unordered, true), all), (1, true));
     }
 
     #[test]
     fn an_object_that_leaves_the_selection_is_not_shown() {
-        let object = map(0, "uid", 2);
-        let labels = InformerScope::all().labels("app=web");
-        assert_eq!(read_after(stored("2", Some(&object)), labels), (0, false));
-        let fields = InformerScope::all().fields("immutable=true");
-        assert_eq!(read_after(stored("2", Some(&object)), fields), (0, false));
-        let elsewhere = InformerScope::all().namespace("other");
-        assert_eq!(
-            read_after(stored("2", Some(&object)), elsewhere),
-            (0, false)
-        );
+        for scope in [
+            InformerScope::all().labels("app=web"),
+            InformerScope::all().fields("immutable=true"),
+            InformerScope::all().namespace("other"),
+        ] {
+            let answer = answer_of(&map(0, "uid", 2), true);
+            assert_eq!(read_after(answer, scope), (0, false));
+        }
+    }
+
+    /// The server answers a write that took effect earlier only now.
+    #[test]
+    fn late_answers_bring_nothing_back() {
+        let resource = ApiResource::of::<ConfigMap>();
+        let gone = |uid: &str| {
+            let (uid, existed) = (uid.to_owned(), None);
+            Answer::Gone(Gone { uid, existed })
+        };
+        let cases = [
+            // The object was deleted after the write.
+            (vec![gone("1"), answer_of(&map(0, "1", 5), true)], vec![]),
+            // Another write came after it.
+            (
+                vec![
+                    answer_of(&map(0, "1", 6), true),
+                    answer_of(&map(0, "1", 5), true),
+                ],
+                vec![(0, "6".to_owned())],
+            ),
+            // The name was given to another object after the deletion.
+            (
+                vec![answer_of(&map(0, "2", 7), true), gone("1")],
+                vec![(0, "7".to_owned())],
+            ),
+        ];
+        for (answers, expected) in cases {
+            let log = Arc::new(Mutex::new(WriteLog::default()));
+            for answer in answers {
+                log.lock().note(&resource, &key(0), answer, |_| true);
+            }
+            let overlay = WrittenState::<ConfigMap>::new(log, &resource, None);
+            let mut store = Store::<ConfigMap>::new();
+            store.insert(key(0), Arc::new(map(0, "1", 1)));
+            store.set_resource_version("1");
+            store.publish();
+            assert_eq!(seen(&overlay.over(store.lister().snapshot())), expected);
+        }
+    }
+
+    /// Objects that the caches have are forgotten, when there are many.
+    #[test]
+    fn a_call_that_writes_much_keeps_only_what_the_caches_lack() {
+        let resource = ApiResource::of::<ConfigMap>();
+        let mut log = WriteLog::default();
+        for object in 0..1000 {
+            let answer = answer_of(&map(object, "uid", 2), true);
+            let is_last = |writes: &ObjectWrites| writes.key == key(object);
+            log.note(&resource, &key(object), answer, is_last);
+        }
+        let (_, kept) = log.since(&resource, 0);
+        assert!(kept.len() <= 257, "{}", kept.len());
+        assert!(kept.iter().any(|one| one.key == key(999)));
     }
 }
