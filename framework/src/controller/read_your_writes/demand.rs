@@ -9,6 +9,8 @@ pub(super) enum Demand {
         version: Box<str>,
         /// The demand stands for other objects too. Only the version of the collection can meet it.
         whole: bool,
+        /// The key wrote the object. If the object is gone by then, the key has to be reconciled. Otherwise the key has only read it.
+        written: bool,
     },
     /// The object is gone.
     Gone {
@@ -84,6 +86,17 @@ impl Demand {
             uid: uid.map(Into::into),
             version: version.into(),
             whole: false,
+            written: true,
+        }
+    }
+
+    /// The demand that the cache is as new as `version` of an object that was only read.
+    pub(super) fn as_new_as(uid: Option<&str>, version: &str) -> Self {
+        Self::At {
+            uid: uid.map(Into::into),
+            version: version.into(),
+            whole: false,
+            written: false,
         }
     }
 
@@ -108,12 +121,14 @@ impl Demand {
                 uid,
                 version,
                 whole,
+                written,
             } => {
                 let held = view.held.filter(|_| !*whole);
                 let later = held.filter(|held| held.version.is_some_and(|at| is_at(at, version)));
                 match later {
-                    Some(held) => one_of(uid.as_deref(), held.uid),
-                    None if reached(version) => Met::Missing,
+                    Some(held) => one_of(uid.as_deref(), held.uid, *written),
+                    None if reached(version) && *written => Met::Missing,
+                    None if reached(version) => Met::There,
                     None => Met::Not,
                 }
             }
@@ -158,9 +173,10 @@ impl Demand {
                     uid,
                     version,
                     whole: false,
+                    written,
                 },
                 CacheChange::Seen(seen, at),
-            ) if is_at(at, version) => return one_of(uid.as_deref(), seen),
+            ) if is_at(at, version) => return one_of(uid.as_deref(), seen, *written),
             // The deletion has its own event, which leads to a reconcile.
             (
                 Self::At {
@@ -194,20 +210,33 @@ impl Demand {
                     uid,
                     version,
                     whole,
+                    written,
                 },
                 Self::At {
                     uid: before,
-                    version: newer,
+                    version: earlier,
+                    written: was_written,
                     ..
                 },
-            ) if uid == *before && compare(&version, newer).is_some_and(Ordering::is_lt) => {
-                let version = newer.clone();
+            ) if uid == *before => {
+                let is_older = compare(&version, earlier).is_some_and(Ordering::is_lt);
                 Self::At {
                     uid,
-                    version,
+                    version: if is_older { earlier.clone() } else { version },
                     whole,
+                    written: written || *was_written,
                 }
             }
+            // A read tells neither whether a write will still be applied, nor that an object is back which was deleted.
+            (Self::At { written: false, .. }, Self::Unknown) => Self::Unknown,
+            (
+                Self::At {
+                    uid,
+                    written: false,
+                    ..
+                },
+                Self::Gone { uid: gone, .. },
+            ) if uid.as_ref() == Some(gone) => earlier.clone(),
             (
                 Self::Gone {
                     uid,
@@ -233,6 +262,11 @@ impl Demand {
         matches!(self, Self::At { whole: true, .. })
     }
 
+    /// Whether the key wrote the object.
+    pub(super) fn is_written(&self) -> bool {
+        !matches!(self, Self::At { written: false, .. })
+    }
+
     /// The version of a demand on the whole collection that can replace this demand.
     pub(super) fn foldable(&self) -> Option<&str> {
         match self {
@@ -242,10 +276,10 @@ impl Demand {
     }
 }
 
-/// Whether the demanded object exists, if an object of its name does.
-fn one_of(asked: Option<&str>, held: Option<&str>) -> Met {
+/// Whether the demanded object exists, if an object of its name does. Of an object that was not `written` it does not matter.
+fn one_of(asked: Option<&str>, held: Option<&str>, written: bool) -> Met {
     match (asked, held) {
-        (Some(asked), Some(held)) if asked != held => Met::Missing,
+        (Some(asked), Some(held)) if written && asked != held => Met::Missing,
         _ => Met::There,
     }
 }

@@ -76,13 +76,15 @@ impl<K, N> Pending<K, N> {
         let newest = self.tokens.iter().filter_map(foldable).max();
         let mut folding = self.tokens.iter().filter(|one| foldable(one).is_some());
         let is_settled = folding.all(|one| one.settled);
+        let mut folding = self.tokens.iter().filter(|one| foldable(one).is_some());
+        let some_written = folding.any(|one| one.demand.is_written());
         let mut kept = false;
         self.tokens
             .extract_if(.., |token| {
                 let version = foldable(token);
                 if version.is_some() && version == newest && !std::mem::replace(&mut kept, true) {
-                    if let Demand::At { whole, .. } = &mut token.demand {
-                        *whole = true;
+                    if let Demand::At { whole, written, .. } = &mut token.demand {
+                        (*whole, *written) = (true, some_written);
                     }
                     token.settled &= is_settled;
                     return false;

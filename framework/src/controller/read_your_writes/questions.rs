@@ -154,6 +154,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                             uid: asked,
                             version,
                             whole,
+                            ..
                         },
                         now,
                     ) => {

@@ -178,10 +178,17 @@ impl ReadYourWrites {
         object: &impl Object,
         field: impl Fn(&str) -> Option<Field>,
     ) {
-        self.is_at(key, resource, object.metadata(), &object.key(), field);
+        let Some(version) = object.resource_version() else {
+            return;
+        };
+        let caches = &self.inner.caches;
+        let fit = caches.for_one_like(resource, object.metadata(), &field);
+        self.demand_of(key, &object.key(), fit, Demand::at(object.uid(), version));
     }
 
     /// A call for `key` read `objects` from the API server, in one request. The caches may be behind.
+    ///
+    /// A cache that selects by fields or by shard does not wait: it is not known whether it holds the object.
     pub(crate) fn read(&self, key: &ObjectKey, resource: &ApiResource, objects: &[&ObjectMeta]) {
         let caches = &self.inner.caches;
         let holds_some = |cached: &dyn Cached| !cached.scope().is_whole();
@@ -192,30 +199,19 @@ impl ReadYourWrites {
             false => objects,
         };
         for metadata in objects {
+            let Some(version) = metadata.resource_version.as_deref() else {
+                continue;
+            };
             let name = metadata.name.as_deref().unwrap_or_default();
             let object = ObjectKey::new(metadata.namespace.as_deref(), name);
-            // The other fields are not known here. A cache that selects by them does not wait.
-            let field = |_: &str| Some(Field::Missing);
-            self.is_at(key, resource, metadata, &object, field);
+            let holds = |cached: &dyn Cached| {
+                let scope = cached.scope();
+                let is_certain = scope.field_selector.is_none() && scope.shard_selector.is_none();
+                is_certain && scope.may_hold(metadata, &|_| None)
+            };
+            let demand = Demand::as_new_as(metadata.uid.as_deref(), version);
+            self.demand_of(key, &object, caches.of(resource, holds), demand);
         }
-    }
-
-    /// The server has `object` with this metadata.
-    fn is_at(
-        &self,
-        key: &ObjectKey,
-        resource: &ApiResource,
-        metadata: &ObjectMeta,
-        object: &ObjectKey,
-        field: impl Fn(&str) -> Option<Field>,
-    ) {
-        let Some(version) = metadata.resource_version.as_deref() else {
-            return;
-        };
-        let caches = &self.inner.caches;
-        let fit = caches.for_one_like(resource, metadata, &field);
-        let demand = Demand::at(metadata.uid.as_deref(), version);
-        self.demand_of(key, object, fit, demand);
     }
 
     /// Whether a cache of the controller holds objects of `resource`.
@@ -390,10 +386,9 @@ fn newer<'a>(one: &'a ObjectMeta, other: &'a ObjectMeta) -> &'a ObjectMeta {
         (Some(one), Some(other)) => compare(one, other),
         _ => None,
     };
-    if order.is_some_and(Ordering::is_lt) {
-        other
-    } else {
-        one
+    match order {
+        Some(Ordering::Less) => other,
+        _ => one,
     }
 }
 

@@ -46,14 +46,27 @@ impl Selected {
         }
     }
 
-    /// Whether the key may be reconciled after it wrote a child with these labels.
-    async fn admits_after(&self, name: &str, labels: &[(&str, &str)]) -> bool {
+    /// The server has an object with these labels.
+    fn stored(&self, name: &str, labels: &[(&str, &str)]) -> ConfigMap {
         let mut object = named::<ConfigMap>(name);
         let labels = labels
             .iter()
             .map(|(key, value)| ((*key).into(), (*value).into()));
         object.metadata.labels = Some(labels.collect::<BTreeMap<String, String>>());
-        let object = self.server.apply(object);
+        self.server.apply(object)
+    }
+
+    /// Whether the key may be reconciled after it read these objects in one request to the server.
+    async fn admits_after_read(&self, objects: &[&ConfigMap]) -> bool {
+        let resource = ApiResource::of::<ConfigMap>();
+        let objects: Vec<_> = objects.iter().map(|one| &one.metadata).collect();
+        self.writes.read(&named_key("owner"), &resource, &objects);
+        self.asks().await
+    }
+
+    /// Whether the key may be reconciled after it wrote a child with these labels.
+    async fn admits_after(&self, name: &str, labels: &[(&str, &str)]) -> bool {
+        let object = self.stored(name, labels);
         let owner = named_key("owner");
         let resource = ApiResource::of::<ConfigMap>();
         let field = |path: &str| Field::at(path, &serde_json::to_value(&object).unwrap());
@@ -108,4 +121,31 @@ async fn a_write_in_an_unwatched_namespace_is_not_waited_for() {
     let selected = Selected::by(InformerScope::all().namespaces(["other"])).await;
     assert!(selected.admits_after("default/a", &[]).await);
     assert!(!selected.admits_after("other/a", &[]).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_is_waited_for_by_a_cache_that_holds_it() {
+    let selected = Selected::by(InformerScope::all().labels("app=web")).await;
+    let other = selected.stored("a", &[]);
+    assert!(selected.admits_after_read(&[&other]).await);
+    let web = selected.stored("b", &[("app", "web")]);
+    let newest = selected.stored("c", &[]);
+    assert!(!selected.admits_after_read(&[&web, &newest]).await);
+    pass(6000).await;
+    assert!(selected.asks().await);
+    let whole = Selected::by(InformerScope::all()).await;
+    let (older, newer) = (whole.stored("a", &[]), whole.stored("b", &[]));
+    for objects in [[&older, &newer], [&newer, &older]] {
+        assert!(!whole.admits_after_read(&objects).await);
+    }
+    pass(6000).await;
+    assert!(whole.asks().await);
+}
+
+/// It is not known whether such a cache holds the object.
+#[tokio::test(start_paused = true)]
+async fn what_was_read_is_not_waited_for_by_a_cache_that_selects_by_fields() {
+    let selected = Selected::by(InformerScope::all().fields("immutable!=true")).await;
+    let object = selected.stored("a", &[]);
+    assert!(selected.admits_after_read(&[&object]).await);
 }

@@ -320,3 +320,52 @@ fn too_many_demands_of_one_key_are_combined_and_still_waited_for() {
     }
     assert_eq!((core.tokens(), core.take_dropped()), (TOKENS, 1));
 }
+
+#[test]
+fn an_object_that_was_only_read_may_be_gone_by_then() {
+    let read = || Demand::as_new_as(Some("uid"), "20");
+    let others = [
+        Hand::new().at("20"),
+        Hand::new().at("5").has(1, "other", "21"),
+    ];
+    for caches in &others {
+        // At once, and later.
+        let mut core = core();
+        core.demand(&KEY, (0, 0), &1, read(), caches, 0);
+        assert_eq!((core.tokens(), core.take_missing()), (0, [].into()));
+        let mut core = after(read());
+        assert!(core.wake(0, true, caches, 10).is_empty());
+        assert_eq!((core.tokens(), core.take_missing()), (0, [].into()));
+    }
+    let mut core = after(read());
+    core.heard(0, &1, CacheChange::Seen(Some("other"), "21"));
+    assert_eq!((core.tokens(), core.take_missing()), (0, [].into()));
+    // It was also written: before or after it was read, alone or with many others.
+    for (first, second) in [(at("19"), read()), (read(), at("21"))] {
+        let mut core = after(first);
+        core.demand(&KEY, (0, 0), &1, second, &Hand::new(), 0);
+        core.wake(0, true, &Hand::new().at("21"), 10);
+        assert_eq!((core.tokens(), core.take_missing()), (0, [KEY].into()));
+    }
+    for (demand, missing) in [(at("3"), [KEY].into()), (read(), [].into())] {
+        let mut core = after(demand);
+        for object in 2..=TOKENS as u8 + 2 {
+            core.demand(&KEY, (0, 0), &object, read(), &Hand::new(), 0);
+        }
+        core.wake(0, true, &Hand::new().at("30"), 10);
+        assert_eq!((core.tokens(), core.take_missing()), (0, missing));
+    }
+}
+
+/// A read may have come before a write whose outcome is not known, or from a server that is behind.
+#[test]
+fn a_read_ends_no_demand_of_a_write() {
+    let read = || Demand::as_new_as(Some("uid"), "20");
+    for demand in [Demand::Unknown, Demand::gone("uid", None, false)] {
+        let mut core = after(demand);
+        let caches = Hand::new().at("19").has(1, "uid", "19");
+        core.demand(&KEY, (0, 0), &1, read(), &caches, 0);
+        let caches = Hand::new().at("20").has(1, "uid", "20");
+        assert!(!is_open(&mut core, &caches));
+    }
+}
