@@ -5,6 +5,7 @@ pub mod gauges;
 pub mod interface;
 pub mod kubectl;
 pub mod layers;
+pub mod programs;
 pub mod prometheus;
 pub mod real;
 pub mod served;

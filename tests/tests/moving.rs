@@ -15,7 +15,7 @@ use pilothouse::{
     k8s::api::core::v1::ConfigMap,
     resource::{DynamicObject, Object, Scheme},
 };
-use pilothouse_tests::{real::RealServer, served::ServedSandbox};
+use pilothouse_tests::{programs::with_clear_environment, real::RealServer, served::ServedSandbox};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -136,10 +136,9 @@ impl World {
 }
 
 fn command(line: &[&str], kubeconfig: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_notes"));
+    let mut command = Command::from(with_clear_environment(env!("CARGO_BIN_EXE_notes")));
     command
         .args(line)
-        .env_clear()
         .env("KUBECONFIG", kubeconfig)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -46,6 +46,8 @@ mod definition;
 #[cfg(test)]
 mod not_ready_test;
 mod offline;
+#[cfg(test)]
+mod own_kind_test;
 mod round_trips;
 mod ruled;
 #[cfg(test)]

@@ -102,7 +102,10 @@ impl Admission {
     /// # Errors
     /// A denial if the options do not fit the type. `?` returns it.
     pub fn options<T: DeserializeOwned>(&self) -> Result<Option<T>, Denied> {
-        read_optional(self.options.as_deref(), "the options of the request")
+        read_optional(
+            self.options.as_deref(),
+            "the field `options` of the request",
+        )
     }
 
     /// The cached object of that name, in the namespace of the request if the kind is namespaced. `None` if the cache has none. It
@@ -257,9 +260,10 @@ fn read_optional<T: DeserializeOwned>(
 /// # Errors
 /// A denial that names the field, never its value.
 pub(super) fn read<T: DeserializeOwned>(text: &RawValue, what: &str) -> Result<T, Denied> {
-    decode_plain(text.get().as_bytes()).map_err(|problem| {
-        let message =
-            format!("{what} does not fit the type that the operator has for it: {problem}");
-        Denied::with(422, "Invalid", message)
-    })
+    decode_plain(text.get().as_bytes()).map_err(|problem| unreadable(what, &problem))
+}
+
+pub(super) fn unreadable(what: &str, problem: &str) -> Denied {
+    let message = format!("{what} does not fit the type that the operator has for it: {problem}");
+    Denied::with(422, "Invalid", message)
 }

@@ -82,7 +82,7 @@ impl<K: DeserializeOwned> Change<K> {
             },
             Operation::Delete => Self::Delete { old: old()? },
             Operation::Connect => Self::Connect {
-                options: read(new()?, "the options of the connection")?,
+                options: read(new()?, "the object with the options of the connection")?,
             },
         })
     }

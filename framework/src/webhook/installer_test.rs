@@ -95,6 +95,29 @@ async fn an_older_version_does_not_take_back_the_webhooks_of_a_newer_one() {
 }
 
 #[tokio::test]
+async fn replicas_write_as_one_manager_and_write_nothing_twice() {
+    let sandbox = Sandbox::builder().build().unwrap();
+    let client = connected(&sandbox);
+    let (first, second) = (installer(&client, 1), installer(&client, 1));
+    let api = Api::<ValidatingWebhookConfiguration>::all(&client).with_managed_fields();
+    first.install(Some(b"a"), true).await.unwrap();
+    let written = api.get("scribe").await.unwrap();
+    second.install(Some(b"a"), true).await.unwrap();
+    let found = api.get("scribe").await.unwrap();
+    assert_eq!(found, written);
+    let managers = found.metadata.managed_fields.into_iter().flatten();
+    let managers = managers.map(|one| (one.manager, one.operation));
+    let expected = (Some("scribe-webhooks".into()), Some("Apply".into()));
+    assert_eq!(managers.collect::<Vec<_>>(), [expected]);
+    // A later look only reads.
+    let before = sandbox.requests().len();
+    second.install(Some(b"a"), false).await.unwrap();
+    let verbs = sandbox.requests().split_off(before);
+    let verbs = verbs.into_iter().map(|one| one.verb);
+    assert_eq!(verbs.collect::<Vec<_>>(), ["get"]);
+}
+
+#[tokio::test]
 async fn a_bundle_that_somebody_has_removed_is_written_again() {
     let client = connected(&Sandbox::builder().build().unwrap());
     let replica = installer(&client, 1);

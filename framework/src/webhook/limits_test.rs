@@ -36,7 +36,7 @@ impl Validate for AnyMap {
 }
 
 /// A request whose body has these pieces and then, perhaps, never ends.
-fn post(
+pub(super) fn post(
     pieces: Vec<Result<Frame<Bytes>, BoxError>>,
     ends: bool,
     length: Option<usize>,
@@ -57,7 +57,7 @@ fn post(
     request.body(body).unwrap()
 }
 
-fn piece(bytes: impl Into<Bytes>) -> Result<Frame<Bytes>, BoxError> {
+pub(super) fn piece(bytes: impl Into<Bytes>) -> Result<Frame<Bytes>, BoxError> {
     Ok(Frame::data(bytes.into()))
 }
 

@@ -42,7 +42,7 @@
 //!
 //! # Without a webhook
 //! A webhook stands in the way of each request: if no replica of the operator runs, the requests fail. Prefer a rule of CEL or a
-//! default in the schema of your own kind (`#[schema(rule(..), default = ..)]`). If the request alone decides, an admission rule of an
+//! default in the schema of your own kind (`#[schema(rule(..))]`, `#[serde(default = "..")]`). If the request alone decides, an admission rule of an
 //! operator does without a webhook, also for kinds of others.
 //!
 //! # Caches
@@ -114,6 +114,8 @@ mod ownership;
 mod patch;
 mod reads;
 mod refused;
+#[cfg(test)]
+mod request_test;
 mod review;
 mod routes;
 mod rules;

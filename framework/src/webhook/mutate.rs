@@ -3,7 +3,7 @@ use crate::controller::Reconcilable;
 
 /// Changes an object before it is stored: a mutating admission webhook.
 ///
-/// A fixed default needs no webhook: write it into the schema, with `#[schema(default = ..)]`. A webhook is for defaults that
+/// A fixed default needs no webhook: write it into the schema, with `#[serde(default = "..")]`. A webhook is for defaults that
 /// depend on other fields, other objects, or who asks.
 ///
 /// ```

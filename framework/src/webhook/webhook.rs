@@ -1,12 +1,11 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
     Admission, Change, Denied, Mutate, Operation, ReadCaches, Reads, Rules, Validate,
-    admission::read,
+    admission::{read, unreadable},
     change::missing,
     patch,
     refused::Refused,
@@ -77,11 +76,9 @@ impl Webhook {
                     let before = to_json(&typed)?;
                     let warnings = mutate.mutate(&mut typed, &cx).await?;
                     let after = to_json(&typed)?;
-                    if before == after {
-                        return Ok((warnings, Vec::new()));
-                    }
-                    let raw: Value = read(&object, "the object")?;
-                    Ok((warnings, patch::patch(&raw, &before, &after)))
+                    let patch = patch::patch(object.get(), &before, &after);
+                    let patch = patch.map_err(|problem| unreadable("the object", &problem))?;
+                    Ok((warnings, patch))
                 };
                 let outcome = changed.await;
                 decision(&cx, outcome)
@@ -159,7 +156,7 @@ impl Webhook {
         let deletes = rules.operations.contains(&Operation::Delete);
         Some(match (self.mutates, self.is_own_kind) {
             (true, true) => {
-                "a default in the schema (`#[schema(default = ..)]`), or an `AdmissionRule`"
+                "a default in the schema (`#[serde(default = \"..\")]`), or an `AdmissionRule`"
             }
             (true, false) => "an `AdmissionRule`",
             (false, true) if !deletes => {
@@ -223,8 +220,8 @@ fn decision(
     }
 }
 
-fn to_json<K: Reconcilable>(object: &K) -> Result<Value, Denied> {
-    serde_json::to_value(object).map_err(|_| {
+fn to_json<K: Reconcilable>(object: &K) -> Result<String, Denied> {
+    serde_json::to_string(object).map_err(|_| {
         let message = "the type that the operator has for the object cannot be written as JSON";
         Denied::with(500, "InternalError", message)
     })

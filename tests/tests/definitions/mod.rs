@@ -15,7 +15,7 @@ use pilothouse::{
     resource::{ApiResource, DynamicObject, Object, Scheme},
     testing::{Answer, Cluster, RequestMatcher},
 };
-use pilothouse_tests::{real::RealServer, served::ServedSandbox};
+use pilothouse_tests::{programs::with_clear_environment, real::RealServer, served::ServedSandbox};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -32,8 +32,8 @@ async fn printed() -> Value {
 
 /// Runs the program `notes`.
 async fn notes(line: &str, kubeconfig: Option<&Path>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_notes"));
-    command.args(line.split_whitespace()).env_clear();
+    let mut command = Command::from(with_clear_environment(env!("CARGO_BIN_EXE_notes")));
+    command.args(line.split_whitespace());
     if let Some(kubeconfig) = kubeconfig {
         command.env("KUBECONFIG", kubeconfig);
     }

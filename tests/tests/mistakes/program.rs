@@ -1,6 +1,8 @@
 //! Wrong flags, variables and files of a program.
 
-use std::{fs, process::Command};
+use std::fs;
+
+use pilothouse_tests::programs::with_clear_environment;
 
 use super::{Mistake, NOT_REFUSED, mistake};
 
@@ -10,10 +12,9 @@ fn seen(line: &str, variables: &[(&str, &str)], files: &[(&str, &str)]) -> Strin
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_stubborn"))
+    let output = with_clear_environment(env!("CARGO_BIN_EXE_stubborn"))
         .args(line.split_whitespace())
         .current_dir(folder.path())
-        .env_clear()
         .env("HOME", folder.path())
         .envs(variables.iter().copied())
         .output()

@@ -141,6 +141,7 @@ impl User {
         let (name, maps) = (self.name.as_str(), &self.maps);
         let dry_run = PostParams::default().dry_run();
         let mut other = ConfigMap::named(format!("{name}-other"));
+        let refused = ConfigMap::named("refused");
         for n in 0.. {
             if self.stop.load(Ordering::SeqCst) {
                 return;
@@ -148,6 +149,12 @@ impl User {
             other.data = Some([("n".to_owned(), n.to_string())].into());
             self.write(turns, "dry run", maps.create(&dry_run, &other))
                 .await;
+            self.write(
+                turns,
+                "refused",
+                is_refused(maps.create(&dry_run, &refused)),
+            )
+            .await;
             self.write(turns, "create", maps.create(&post, &map)).await;
             self.write(turns, "merge patch", maps.patch(name, &patch, &merge(n)))
                 .await;
@@ -165,7 +172,7 @@ impl User {
         &self,
         turns: &mut Interval,
         what: &str,
-        write: impl Future<Output = Result<T, Error>>,
+        write: impl Future<Output = Result<T, impl fmt::Display>>,
     ) {
         turns.tick().await;
         let begun = Instant::now();
@@ -179,6 +186,15 @@ impl User {
             ended,
             problem,
         });
+    }
+}
+
+/// That the validation denies a write. Each other end is an error.
+async fn is_refused(write: impl Future<Output = Result<ConfigMap, Error>>) -> Result<(), String> {
+    match write.await {
+        Ok(_) => Err("the validation let it pass".into()),
+        Err(error) if error.to_string().contains("on purpose") => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -402,7 +418,7 @@ async fn no_write_fails_while_certificates_replicas_and_the_leader_change() {
     );
     println!("{summary}");
     // Each user has written in each way.
-    assert!(writes.len() > 6 * USERS, "{summary}");
+    assert!(writes.len() > 7 * USERS, "{summary}");
     // What a user does next with an object that was not created, or not deleted.
     for one in &later {
         let follows = one.has("not found") || one.has("already exists");

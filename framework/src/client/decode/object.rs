@@ -24,9 +24,9 @@ pub(crate) fn decode_object<K: DeserializeOwned>(
 }
 
 /// Decodes anything that is JSON and has no managed fields.
-pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+pub(crate) fn decode_plain<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, String> {
     let _span = span::of_bytes("document", Encoding::Json, body);
-    Json.read_owned(body)
+    Json.read(body, PhantomData::<T>)
 }
 
 /// Decodes anything, in any encoding. Managed fields stay.

@@ -231,6 +231,22 @@ async fn the_start_waits_for_a_usable_secret_and_readiness_names_it() {
     );
     assert_eq!(ready(&running, "webhooks"), "[+]webhooks ok");
     assert_eq!(configured(&process.client).await.len(), 2);
+    // The caches begin once the API server can call the webhooks, because a list may need a conversion.
+    assert!(is_ready(&running));
+    let requests = sandbox.requests();
+    let first = |verbs: &[&str], resource: &str| {
+        requests
+            .iter()
+            .position(|one| one.resource == resource && verbs.contains(&&*one.verb))
+            .unwrap()
+    };
+    let cached = first(&["list", "watch"], "configmaps");
+    for configurations in [
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+    ] {
+        assert!(first(&["patch"], configurations) < cached);
+    }
     running.stop().await;
 }
 

@@ -13,6 +13,8 @@
 mod client_config;
 #[cfg(feature = "dev")]
 mod in_process;
+#[cfg(test)]
+mod limits_test;
 mod review;
 mod service;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{ConversionService, PATH, install, published, set_target};
 use crate::{
-    client::{Api, Client},
+    client::{Api, Body, Client},
     crd::{self, CustomResource, CustomResourceDefinition},
     metrics::Metrics,
     resource::{ObjectMeta, Versions},
@@ -59,6 +59,9 @@ impl TryFrom<OldSite> for Site {
 
     fn try_from(old: OldSite) -> Result<Self, Self::Error> {
         assert_ne!(old.spec.text, "panic", "on purpose");
+        if old.metadata.name.as_deref() == Some("slow") {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let size = old.spec.text.parse().map_err(|_| "spec.text: no number")?;
         Ok(Self {
             metadata: old.metadata,
@@ -77,39 +80,41 @@ impl From<Site> for OldSite {
     }
 }
 
-fn old(name: &str, text: &str) -> Value {
+pub(super) fn old(name: &str, text: &str) -> Value {
     json!({
         "apiVersion": "demo.example.com/v1beta1", "kind": "Site", "metadata": {"name": name, "namespace": "default"},
         "spec": {"text": text},
     })
 }
 
-fn review(objects: &[Value]) -> Value {
+pub(super) fn review(objects: &[Value]) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
         "request": {"uid": "u-1", "desiredAPIVersion": "demo.example.com/v1", "objects": objects},
     })
 }
 
-struct World {
+pub(super) struct World {
     service: ConversionService,
-    metrics: Metrics,
+    pub(super) metrics: Metrics,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let metrics = Metrics::new();
         let service = ConversionService::new(&[Versions::of::<Site>()], metrics.webhook(PATH));
         Self { service, metrics }
     }
 
-    async fn post(&self, body: String) -> (StatusCode, Value) {
+    pub(super) async fn post(&self, body: String) -> (StatusCode, Value) {
         let request = Request::post(format!("{PATH}?timeout=30s"));
         let request = request.header("content-type", "application/json");
-        let response = self
-            .service
-            .answer(request.body(body.into_bytes().into()).unwrap())
-            .await;
+        let body = body.into_bytes().into();
+        self.send(request.body(body).unwrap()).await
+    }
+
+    pub(super) async fn send(&self, request: Request<Body>) -> (StatusCode, Value) {
+        let response = self.service.answer(request).await;
         let code = response.status();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (code, serde_json::from_slice(&body).unwrap())

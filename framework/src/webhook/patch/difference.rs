@@ -11,7 +11,7 @@ use super::{
 
 /// The operations that make of `raw` what the user's code made of it. `before` and `after` are the object as the Rust type
 /// writes it, before and after that code.
-pub(in crate::webhook) fn patch(raw: &Value, before: &Value, after: &Value) -> Vec<Operation> {
+pub(super) fn difference(raw: &Value, before: &Value, after: &Value) -> Vec<Operation> {
     let mut patch = Vec::new();
     compare(&mut patch, "", raw, before, after);
     patch
@@ -127,7 +127,7 @@ fn compare_items(
 /// What the user's code made of `raw`: the value with all that the type does not know.
 fn merged(raw: &Value, before: &Value, after: &Value) -> Value {
     let mut value = raw.clone();
-    match apply(&mut value, &patch(raw, before, after)) {
+    match apply(&mut value, &difference(raw, before, after)) {
         Ok(()) => value,
         // A patch of a value applies to it. Otherwise only what the type knows would be right.
         Err(_) => after.clone(),

@@ -6,7 +6,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `difference.rs` | [`patch`]: the operations for two objects |
+//! | `changed.rs` | [`changed_parts`]: the parts of the objects that have to be compared |
+//! | `difference.rs` | [`difference`]: the operations for two objects |
 //! | `alignment.rs` | which items of two lists are the same item |
 //! | `moves.rs` | which items of a list have moved |
 //! | `reading.rs` | which item of a set the type has read from which item of a list |
@@ -15,6 +16,7 @@
 
 mod alignment;
 mod apply;
+mod changed;
 mod difference;
 mod moves;
 mod operation;
@@ -23,5 +25,20 @@ mod reading;
 mod tests;
 
 pub(super) use apply::apply;
-pub(super) use difference::patch;
 pub(super) use operation::Operation;
+
+use changed::changed_parts;
+use difference::difference;
+
+/// The operations that make of `raw`, which the API server sent, what the user's code made of it. `before` and `after` are the
+/// object as the Rust type writes it, before and after that code.
+///
+/// # Errors
+/// What is wrong with a text, without a part of it.
+pub(super) fn patch(raw: &str, before: &str, after: &str) -> Result<Vec<Operation>, String> {
+    if before == after {
+        return Ok(Vec::new());
+    }
+    let [raw, before, after] = changed_parts([raw, before, after])?;
+    Ok(difference(&raw, &before, &after))
+}

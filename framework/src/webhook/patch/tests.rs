@@ -1,7 +1,12 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Operation, apply, patch};
+use super::{Operation, apply, difference};
+
+fn patch(raw: &Value, before: &Value, after: &Value) -> Vec<Operation> {
+    let texts = [raw, before, after].map(Value::to_string);
+    super::patch(&texts[0], &texts[1], &texts[2]).unwrap()
+}
 
 fn texts(patch: &[Operation]) -> Value {
     serde_json::to_value(patch).unwrap()
@@ -260,6 +265,12 @@ proptest! {
             // A new item may take the place of one without a name that is gone.
             prop_assert!(item.get(UNKNOWN).is_none() || patched.as_array().unwrap().contains(item), "{} in {}", item, patched);
         }
+    }
+
+    #[test]
+    fn texts_and_values_have_the_same_patch(before in json_object(), after in json_object()) {
+        let raw = with_unknown(&before, &mut 0);
+        prop_assert_eq!(patch(&raw, &before, &after), difference(&raw, &before, &after));
     }
 
     #[test]

@@ -109,6 +109,8 @@ pub(crate) async fn of_custom_resources(run: &mut Run) {
     let apply = format!("{two}/applied?fieldManager=applier");
     run.step("apply", Ask::apply(apply, applied)).await;
     run.step("list", Ask::get(&two)).await;
+    let watch = format!("{two}?watch=true&timeoutSeconds=1");
+    run.step("watch", Ask::get(watch)).await;
     run.step("delete", Ask::delete(format!("{two}/applied")))
         .await;
     for color in [

@@ -57,7 +57,10 @@ async fn webhooks(run: &mut Run, maps: &str) {
             "objectSelector": {"matchLabels": {LABEL: of}},
         })
     };
+    let mut fails = hook("fails", 1, "fails");
+    fails["failurePolicy"] = "Fail".into();
     let hooks = [
+        fails,
         hook("short", 1, "short"),
         hook("first", 25, "two"),
         hook("second", 25, "two"),
@@ -82,6 +85,24 @@ async fn webhooks(run: &mut Run, maps: &str) {
     let ask = Ask::post(format!("{maps}?timeout=10s"), map("short", "short"));
     run.step("a webhook ends before the request", ask).await;
     record(run, &server, "a webhook ends before the request");
+    let answer = run
+        .send_unrecorded(Ask::post(maps, map("fails", "fails")))
+        .await;
+    // The text has the port of the webhook.
+    let message = answer.body["message"].as_str().unwrap_or_default();
+    let (from, to) = (
+        message.split(": Post ").next(),
+        message.rsplit("\": ").next(),
+    );
+    run.record(
+        "a webhook without an answer in time fails the request",
+        json!([answer.code, answer.body["reason"], from, to]),
+    );
+    record(
+        run,
+        &server,
+        "a webhook without an answer in time fails the request",
+    );
     let ask = Ask::post(format!("{maps}?timeout=2s"), map("one", "two"));
     let answer = run.send_unrecorded(ask).await;
     // Two parts of a real server write the message, and either may be the first.

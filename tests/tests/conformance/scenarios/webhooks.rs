@@ -31,6 +31,9 @@ fn answer(path: &str, review: &Value) -> (u16, String) {
         "deny-deletion" if seen["operation"] == "DELETE" => {
             json!({"allowed": false, "status": {"message": "it stays", "code": 403}})
         }
+        "deny-connection" => {
+            json!({"allowed": false, "status": {"message": "no shell", "code": 403}})
+        }
         "warn" => json!({"allowed": true, "warnings": ["first", "second", "first"]}),
         "patch" if missing("b") => patch(json!([{"op": "add", "path": "/data/b", "value": "2"}])),
         "patch-unknown" => patch(json!([{"op": "add", "path": "/unknown", "value": 1}])),
@@ -167,6 +170,10 @@ pub(crate) async fn of_admission(run: &mut Run) {
         "old",
         &json!({"admissionReviewVersions": ["v1beta1", "v1"]}),
     ));
+    validating.push(hooks.hook("no-effects", &json!({"sideEffects": "NoneOnDryRun"})));
+    let connections = json!([{"operations": ["CONNECT"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/exec"]}]);
+    let connection = json!({"rules": connections, "objectSelector": {}});
+    validating.push(hooks.hook("deny-connection", &connection));
     hooks
         .configure(
             run,
@@ -205,8 +212,15 @@ pub(crate) async fn of_admission(run: &mut Run) {
     let scale = hooks.hook("scale", &json!({"rules": scales, "objectSelector": {}}));
     let events = json!([{"operations": ["CREATE"], "apiGroups": ["events.k8s.io"], "apiVersions": ["v1"], "resources": ["events"]}]);
     let event = hooks.hook("event", &json!({"rules": events, "objectSelector": {}}));
+    let exact = json!({"rules": events, "objectSelector": {}, "matchPolicy": "Exact"});
+    let exact = hooks.hook("exact", &exact);
     hooks
-        .configure(run, "MutatingWebhookConfiguration", "c", &[scale, event])
+        .configure(
+            run,
+            "MutatingWebhookConfiguration",
+            "c",
+            &[scale, event, exact],
+        )
         .await;
 
     let path = run.path("v1/configmaps");
@@ -260,6 +274,12 @@ pub(crate) async fn of_admission(run: &mut Run) {
     run.step("dry run", Ask::post(&dry, map("dry", "patch")))
         .await;
     hooks.record(run, "dry run");
+    run.step(
+        "dry run: no effects",
+        Ask::post(&dry, map("dry", "no-effects")),
+    )
+    .await;
+    hooks.record(run, "dry run: no effects");
     let managed = format!("{path}?fieldManager=me&fieldValidation=Strict");
     run.step("options", Ask::post(managed, map("managed", "patch")))
         .await;
@@ -337,6 +357,10 @@ pub(crate) async fn of_admission(run: &mut Run) {
     run.step("another version", Ask::post(run.path("v1/events"), event))
         .await;
     hooks.record(run, "another version");
+    // A webhook decides before anybody looks for the Pod.
+    let shell = run.path("v1/pods/none/exec?command=sh&stdin=true");
+    run.step("connect", Ask::get(shell)).await;
+    hooks.record(run, "connect");
     for (kind, name) in [
         ("validatingwebhookconfigurations", "validating"),
         ("mutatingwebhookconfigurations", "a"),
