@@ -168,13 +168,6 @@ impl Clock {
         })
     }
 
-    /// Bytes that cannot be guessed without the seed.
-    pub(crate) fn bytes<const N: usize>(&self) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.with_random(|random| random.fill(&mut bytes));
-        bytes
-    }
-
     /// The time `after` from now.
     pub(crate) fn after(&self, after: Duration) -> Timestamp {
         let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);

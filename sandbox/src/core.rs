@@ -1,6 +1,7 @@
 //! The state that all parts of one sandbox share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) quotas: Mutex<()>,
     /// What pending writes give to Services.
     pub(crate) allocated: Mutex<BTreeSet<Allocated>>,
+    /// Where the last HTTPS listener is.
+    pub(crate) listener: watch::Sender<Option<SocketAddr>>,
     /// What clients of the last HTTPS listener trust, as PEM.
     pub(crate) root_ca: watch::Sender<String>,
     /// The snapshots of clients.
@@ -105,6 +108,7 @@ impl Core {
             service_accounts,
             quotas: Mutex::default(),
             allocated: Mutex::default(),
+            listener: watch::Sender::default(),
             root_ca: watch::Sender::default(),
             snapshots: Mutex::default(),
             stack: Arc::default(),

@@ -225,6 +225,14 @@ impl ApiError {
         )
     }
 
+    /// The client accepts none of the forms of a document that is no object.
+    pub(crate) fn no_representation(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        let mut error = Self::new(406, "NotAcceptable", message);
+        error.details.empty = true;
+        error
+    }
+
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self::new(
             500,
@@ -260,7 +268,12 @@ impl ApiError {
 
     /// An object that breaks rules: each cause is one field with its message.
     pub(crate) fn invalid(kind: &ServedKind, name: &str, causes: Vec<Cause>) -> Self {
-        Self::invalid_kind(&kind.group, &kind.kind, name, causes)
+        // A real server validates Events of both groups as its internal type, which is of the core group.
+        let group = match (kind.group.as_str(), kind.kind.as_str()) {
+            ("events.k8s.io", "Event") => "",
+            (group, _) => group,
+        };
+        Self::invalid_kind(group, &kind.kind, name, causes)
     }
 
     pub(crate) fn invalid_kind(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {

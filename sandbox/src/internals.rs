@@ -2,7 +2,9 @@
 //! interface and may change at any time.
 
 pub mod apply {
-    pub use crate::apply::{ApplyOptions, FieldSet, Managers, PathElement, apply, update};
+    pub use crate::apply::{
+        ApplyOptions, FieldSet, Managers, OtherVersion, PathElement, apply, update,
+    };
 }
 
 pub mod body {

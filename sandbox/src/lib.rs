@@ -85,14 +85,12 @@
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses, the paths below `/watch`,
-//!   and server-side apply of a HorizontalPodAutoscaler that was written in both of its versions.
+//! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses and the paths below `/watch`.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default classes of storage and of ingresses, the
 //!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies, MutatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
-//!   `kubernetes.io/enforce-mountable-secrets`). There are no Pod security checks:
-//!   the objects that configure this are only stored. Quotas count no devices of ResourceClaims. Only stored are also APIServices (nothing is
-//!   aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
+//!   `kubernetes.io/enforce-mountable-secrets`), and the standards of Pod Security that the labels of a namespace demand. Quotas count no devices of ResourceClaims. Only stored are
+//!   APIServices (nothing is aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
 //!   verified.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
@@ -102,8 +100,8 @@
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
 //!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
-//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. The simulator counts
-//!   no resources of nodes.
+//!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. Pods wait for
+//!   room on a node, and have the Events of a cluster. Secrets of service accounts get their tokens, and ranges of the addresses of Services become ready.
 //!
 //! # Authentication and authorization
 //!

@@ -1,6 +1,6 @@
 //! The addresses and ports of nodes that the server gives to Services: each belongs to one Service.
 //!
-//! The addresses are those of 10.96.0.0/12, and the ports are 30000 to 32767. Which of them a Service gets depends on its namespace and
+//! The addresses are those of the ranges that are ready, and the ports are 30000 to 32767. Which of them a Service gets depends on its namespace and
 //! name, and on what others have.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Map, Value, json};
 
+use super::ranges::Range;
 use super::{Target, families};
 use crate::builtin::{has_health_check, has_node_ports};
 use crate::core::Core;
@@ -15,10 +16,6 @@ use crate::error::{ApiError, Cause};
 use crate::meta;
 use crate::registry::GroupResource;
 
-/// The addresses: the first one and their number.
-const ADDRESSES: (u32, u32) = (0x0a60_0000, 1 << 20);
-/// The addresses as an object shows them.
-pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/12";
 /// The ports: the first one and their number.
 const PORTS: (i64, i64) = (30_000, 2768);
 
@@ -105,6 +102,7 @@ pub(super) fn allocate<'a>(
         used.extend(taken.map(|one| Allocated::Address(meta::name(&one.object).to_owned())));
     }
     let mut pool = Pool {
+        ranges: Range::ready(core),
         used,
         seed: hash(&seed),
         given: Vec::new(),
@@ -144,6 +142,7 @@ fn of_service(spec: &Value) -> BTreeSet<Allocated> {
 
 /// What is left to give.
 struct Pool {
+    ranges: Vec<Range>,
     used: BTreeSet<Allocated>,
     seed: u32,
     given: Vec<Allocated>,
@@ -160,13 +159,11 @@ impl Pool {
     }
 
     fn next_address(&mut self) -> Option<String> {
-        let (first, count) = ADDRESSES;
         let [high, middle, low, fold] = self.seed.to_be_bytes();
         let start = u32::from_be_bytes([0, high & 15, middle, (low ^ fold).clamp(1, 254)]);
-        // The first and the last are no addresses of hosts.
-        let all = (0..count).map(|step| first + (start + step) % count);
-        let all = all.filter(|number| *number != first && *number != first + count - 1);
-        let mut all = all.map(|number| Ipv4Addr::from(number).to_string());
+        let ranges = self.ranges.clone().into_iter();
+        let hosts = ranges.flat_map(|range| range.hosts(start));
+        let mut all = hosts.map(|host| host.to_string());
         all.find(|address| self.take(Allocated::Address(address.clone())))
     }
 
@@ -217,15 +214,13 @@ fn address(spec: &mut Spec, old: Option<&Spec>, pool: &mut Pool) -> Result<(), W
         spec.insert("clusterIPs".into(), json!([address]));
         spec.insert("clusterIP".into(), address.into());
     } else if wanted != "None" && !has_address {
-        let (first, count) = ADDRESSES;
-        let number = wanted.parse::<Ipv4Addr>().map(u32::from);
-        let why = match number {
-            Ok(number) if number > first && number < first + count - 1 => {
-                match pool.take(Allocated::Address(wanted.clone())) {
-                    true => None,
-                    false => Some("provided IP is already allocated"),
-                }
-            }
+        let host = wanted.parse::<Ipv4Addr>();
+        let is_host = |host| pool.ranges.iter().any(|range| range.has_host(host));
+        let why = match host {
+            Ok(host) if is_host(host) => match pool.take(Allocated::Address(wanted.clone())) {
+                true => None,
+                false => Some("provided IP is already allocated"),
+            },
             _ => Some("the provided network does not match the current range"),
         };
         if let Some(why) = why {

@@ -7,8 +7,8 @@ use super::allocation::{Allocation, allocate};
 use super::convert;
 use super::decode::{decode, refuse};
 use super::{
-    Target, WriteOptions, Written, admission, escalation, identify, ownership, stamp, strategy,
-    validate,
+    Target, WriteOptions, Written, admission, escalation, identify, ownership, size, stamp,
+    strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -79,7 +79,7 @@ async fn create_known(
         let name = meta::name(&new).to_owned();
         let (resource, key) = (target.storage(), target.key(&name));
         let result = options.dry_run.then(|| new.clone());
-        let stored = convert::stored(core, target, new).await?;
+        let mut stored = convert::stored(core, target, new).await?;
         let committed = {
             let attempt = admission::Attempt {
                 target,
@@ -102,6 +102,7 @@ async fn create_known(
                 let message = "resourceVersion should not be set on objects to be created";
                 return Err(ApiError::new(500, "", message));
             }
+            size::fit(target, &name, &mut stored, 0)?;
             let committed = core.store.commit(Commit {
                 resource: &resource,
                 key: &key,
@@ -192,6 +193,7 @@ fn fill(core: &Core, target: &Target, object: &mut Value, options: &WriteOptions
     let kind = &target.kind;
     strategy::prepare_create(kind, object);
     stamp::author(kind, object, &options.user);
+    builtin::complete_nulls(kind, object);
     kind.structural().apply_defaults(object);
     builtin::default_object(kind, object);
     stamp::stamp(kind, "", None, object, &core.clock.timestamp());
@@ -242,6 +244,7 @@ async fn admit<'a>(
         }
     }
     escalation::check(core, target, options, None, &object)?;
+    builtin::forget_empty_lists(kind, &mut object);
     builtin::complete_object(kind, &mut object, None);
     let allocation = allocate(core, target, &mut object, None)?;
     let causes = validate::object(kind, "", &object, None, &mut Vec::new());

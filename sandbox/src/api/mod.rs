@@ -14,7 +14,7 @@
 //! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
 //! | `convert.rs` | custom resources in another version, by the webhook of their definition |
 //! | `escalation.rs` | with RBAC: roles and bindings grant only what their author has |
-//! | `allocation.rs`, `families.rs` | the addresses of Services, their families, and their ports of the nodes |
+//! | `allocation.rs`, `ranges.rs`, `families.rs` | the addresses of Services, the ranges that they are of, their families, and the ports of the nodes |
 //! | `admission/` | what other objects add to an object, and forbid |
 //! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
 //! | `strategy.rs` | what differs between kinds |
@@ -22,6 +22,7 @@
 //! | `validate.rs` | the rules for every object |
 //! | `ownership.rs` | calls `apply` to record who owns which field |
 //! | `options.rs` | the options of writes and deletions |
+//! | `size.rs` | how large an object may be |
 
 mod admission;
 mod allocation;
@@ -42,9 +43,11 @@ mod list;
 mod options;
 mod ownership;
 mod patch;
+mod ranges;
 mod recognize;
 mod scale;
 mod scale_values;
+mod size;
 mod stamp;
 pub(crate) mod strategy;
 mod target;
@@ -58,10 +61,10 @@ mod watch;
 pub use admission::ExpressionWarning;
 use admission::{Attributes, Operation};
 pub(crate) use admission::{
-    Configurations, NOT_READY, PROTECTED, check_types, class_of, create_default_account, own_kind,
-    recount_quota,
+    Configurations, NOT_READY, PROTECTED, ResourceList, check_types, class_of,
+    create_default_account, node_resources, occupied_by, own_kind, recount_quota,
 };
-pub(crate) use allocation::{Allocated, MANAGED_ADDRESS, SERVICE_RANGE, addresses};
+pub(crate) use allocation::{Allocated, MANAGED_ADDRESS, addresses};
 pub(crate) use bind::bind;
 pub(crate) use convert::events as convert_events;
 pub(crate) use create::create;
@@ -74,10 +77,11 @@ pub(crate) use options::{
     Answered, DeleteOptions, FieldValidation, Propagation, WriteOptions, Written,
 };
 pub(crate) use patch::{Patched, apply, patch};
+pub(crate) use ranges::{Range, SERVICE_RANGE, service_ranges};
 pub(crate) use recognize::{another_kind, recognize, recognize_as, recognize_options, summary};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
-pub(crate) use token::issue;
+pub(crate) use token::{issue, issue_for_secret};
 pub(crate) use update::{Replace, replace, update};
 pub(crate) use watch::{Event, Start, Watch, WatchRequest};
 

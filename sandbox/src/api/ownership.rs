@@ -1,8 +1,8 @@
 use serde_json::Value;
 
 use super::{Target, WriteOptions, scale, strategy};
-use crate::apply::{self, ApplyError, ApplyOptions};
-use crate::builtin;
+use crate::apply::{self, ApplyError, ApplyOptions, OtherVersion};
+use crate::builtin::{self, autoscaler_from_stored, autoscaler_to_stored};
 use crate::core::Core;
 use crate::error::{ApiError, Cause};
 use crate::meta;
@@ -62,9 +62,6 @@ pub(super) fn merge(
     live: Option<&Value>,
     configuration: &Value,
 ) -> Result<Value, ApiError> {
-    if let Some(live) = live {
-        one_version(target, live)?;
-    }
     let mut settings = settings(core, target, subresource, options).force(options.force);
     if !target.kind.is_custom() {
         settings = settings.blank(builtin::blank_object(&target.kind));
@@ -84,23 +81,24 @@ pub(super) fn merge(
         })
 }
 
-/// Refuses an apply to a HorizontalPodAutoscaler whose fields have owners in its other version: they own other fields.
-fn one_version(target: &Target, live: &Value) -> Result<(), ApiError> {
+/// The version of a HorizontalPodAutoscaler that the request does not use. The two have other fields.
+fn other_version(core: &Core, target: &Target) -> Option<OtherVersion> {
     let kind = &target.kind;
     if kind.is_custom() || kind.kind != "HorizontalPodAutoscaler" {
-        return Ok(());
+        return None;
     }
-    let managers = live
-        .pointer("/metadata/managedFields")
-        .and_then(Value::as_array);
-    let version = kind.api_version();
-    let mut managers = managers.into_iter().flatten();
-    match managers.any(|manager| manager["apiVersion"] != version) {
-        true => Err(ApiError::not_implemented(
-            "server-side apply of a HorizontalPodAutoscaler that was written in both of its versions",
-        )),
-        false => Ok(()),
-    }
+    let (version, [convert, convert_back]) = match kind.version.as_str() {
+        "v1" => ("v2", [autoscaler_to_stored, autoscaler_from_stored]),
+        _ => ("v1", [autoscaler_from_stored, autoscaler_to_stored]),
+    };
+    let registry = core.registry();
+    let other = registry.find(&kind.group, version, &kind.plural)?;
+    Some(OtherVersion {
+        api_version: other.api_version(),
+        schema: other.structural(),
+        convert,
+        convert_back,
+    })
 }
 
 fn settings(
@@ -117,4 +115,5 @@ fn settings(
     .subresource(Some(subresource).filter(|name| !name.is_empty()))
     .has_status(target.kind.status)
     .reset(strategy::reset_fields(&target.kind, subresource))
+    .other_version(other_version(core, target))
 }

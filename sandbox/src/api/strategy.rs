@@ -194,6 +194,7 @@ pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
     } else if kind.group == "rbac.authorization.k8s.io"
         || is(kind, "", &["Event"])
         || is(kind, "apiregistration.k8s.io", &["APIService"])
+        || is(kind, "certificates.k8s.io", &["CertificateSigningRequest"])
     {
         names::path_segment(name)
     } else if is(kind, "networking.k8s.io", &["IPAddress"]) {

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Answered, Target, WriteOptions, get_current};
@@ -91,7 +90,8 @@ pub(crate) async fn issue(
         "jti": core.clock.uid(), "kubernetes.io": own, "nbf": now,
         "sub": format!("system:serviceaccount:{namespace}:{name}"),
     });
-    let token = encode_token(core, &claims);
+    let token = core.authority.sign(&claims);
+    let token = token.ok_or_else(|| ApiError::internal("the key of the server cannot sign"))?;
     let after = Duration::from_secs(seconds.unsigned_abs());
     let id = format!("JTI={}", claims["jti"].as_str().unwrap_or_default());
     let issued = "authentication.kubernetes.io/issued-credential-id";
@@ -222,11 +222,29 @@ fn same_uid(wanted: &str, uid: &str, resource: &str, name: &str) -> Result<(), A
     ))
 }
 
-/// Writes a JSON web token. Its signature has the form and length of RS256 and verifies with no key: the sandbox
-/// remembers the tokens that it issued.
-fn encode_token(core: &Core, claims: &Value) -> String {
-    let header = json!({"alg": "RS256", "kid": "pilothouse-sandbox"});
-    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    let signature = URL_SAFE_NO_PAD.encode(core.clock.bytes::<256>());
-    format!("{}.{}.{signature}", part(&header), part(claims))
+/// Issues the token of a Secret of the type `kubernetes.io/service-account-token`. It has no end of its own.
+pub(crate) fn issue_for_secret(core: &Core, account: &Value, secret: &Value) -> Option<String> {
+    let (namespace, name) = (meta::text(account, "namespace"), meta::name(account));
+    let (place, uid) = ("kubernetes.io/serviceaccount", meta::uid(account));
+    let claims = json!({
+        "iss": "kubernetes/serviceaccount",
+        format!("{place}/namespace"): namespace,
+        format!("{place}/secret.name"): meta::name(secret),
+        format!("{place}/service-account.name"): name,
+        format!("{place}/service-account.uid"): uid,
+        "sub": format!("system:serviceaccount:{namespace}:{name}"),
+    });
+    let token = core.authority.sign(&claims)?;
+    let issued = Issued {
+        user: User::service_account(namespace, name, uid),
+        expires: Timestamp::MAX,
+        audiences: vec![ISSUER.to_owned()],
+        holders: vec![
+            Holder::new("serviceaccounts", Some(namespace), account),
+            Holder::new("secrets", Some(namespace), secret),
+        ],
+    };
+    core.store.keep_token(&token, &issued);
+    core.tokens.issue(token.clone(), issued, core.clock.now());
+    Some(token)
 }

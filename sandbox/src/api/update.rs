@@ -9,7 +9,7 @@ use super::deadline::Deadline;
 use super::decode::{decode, refuse};
 use super::{
     Target, WriteOptions, Written, admission, create, escalation, identify, named, ownership,
-    scale, stamp, strategy, validate,
+    scale, size, stamp, strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -177,7 +177,7 @@ pub(crate) async fn update(
         };
         let finished = is_finished(target, &new);
         let result = options.dry_run.then(|| new.clone());
-        let stored = convert::stored(core, target, new).await?;
+        let mut stored = convert::stored(core, target, new).await?;
         let committed = {
             let attempt = admission::Attempt {
                 target,
@@ -195,6 +195,8 @@ pub(crate) async fn update(
             if let Some(new) = result {
                 return Ok(written((new.into(), None)));
             }
+            size::fit(target, name, &mut stored, entry.version)
+                .map_err(|error| error.warned(&warnings))?;
             let committed = commit(core, target, name, &entry, stored);
             if committed.is_ok() {
                 charge.keep();
@@ -330,6 +332,7 @@ impl<'c> Write<'_, 'c> {
         if !is_service {
             new = self.record(new, is_owned);
         }
+        builtin::forget_empty_lists(&target.kind, &mut new);
         let allocation = match subresource {
             "" => allocate(core, target, &mut new, Some(current))?,
             _ => Allocation::none(core),
@@ -455,6 +458,7 @@ fn prepare(
     }
     strategy::prepare_update(kind, subresource, current, &mut new);
     let schema = kind.structural();
+    builtin::complete_nulls(kind, &mut new);
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
     stamp::stamp(kind, subresource, Some(current), &mut new, now);

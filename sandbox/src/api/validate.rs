@@ -46,7 +46,9 @@ pub(super) fn object(
     }
     let errors = match subresource {
         "finalize" => Vec::new(),
-        "status" if kind.group != "certificates.k8s.io" => builtin::validate_status(kind, object),
+        "status" if kind.group != "certificates.k8s.io" => {
+            builtin::validate_status(kind, object, old)
+        }
         _ => builtin::validate_object(kind, subresource, object, old),
     };
     causes.extend(errors.into_iter().map(Cause::from));

@@ -8,12 +8,11 @@ use super::manager::{Manager, Operation};
 use super::managers::{Entry, Managers, put, take};
 use super::merge::merge;
 use super::options::ApplyOptions;
-use super::ownership::{dropped, record_update, take_from_others};
-use super::remove::{WhenEmpty, remove};
+use super::ownership::{pruned, record_update, take_from_others};
 use super::reset::{Endpoint, without_identity};
 use super::schema_change::reconcile;
-use super::typed::Typed;
 use super::value_order::equal;
+use super::versions::Versions;
 use crate::schema::Schema;
 
 /// The manager of the fields that had no manager before the first apply.
@@ -44,7 +43,8 @@ pub fn apply(
     options: &ApplyOptions,
 ) -> Result<Applied, ApplyError> {
     check_request(patch, options)?;
-    let typed = Typed::root(schema);
+    let versions = Versions::new(schema, options);
+    let typed = versions.own;
     check(typed, patch).map_err(|text| {
         let what = describe(patch, &options.api_version);
         ApplyError::Untyped(format!(
@@ -55,19 +55,26 @@ pub fn apply(
     let managed = take(&mut live_object).unwrap_or(Value::Null);
     let mut managers = Managers::from_json(&managed)
         .map_err(|e| ApplyError::Untyped(format!("failed to decode managed fields: {e}")))?;
-    reconcile(typed, &mut managers);
+    reconcile(versions, &mut managers);
     if managers.is_empty() {
-        manage_unowned_fields(typed, &live_object, &mut managers, options);
+        manage_unowned_fields(versions, &live_object, &mut managers, options);
     }
     let force = options.force;
-    let result = match merge_in(typed, &live_object, patch, managers.clone(), options, force) {
+    let result = match merge_in(
+        versions,
+        &live_object,
+        patch,
+        managers.clone(),
+        options,
+        force,
+    ) {
         Err(ApplyError::Conflicts(conflicts)) if options.manager == last_applied::MANAGER => {
             let allowed =
                 last_applied::client_side_fields(typed, &live_object, &options.api_version);
             let left = last_applied::remove_allowed(conflicts, allowed);
             match left {
                 Some(conflicts) => Err(ApplyError::Conflicts(conflicts)),
-                None => merge_in(typed, &live_object, patch, managers, options, true),
+                None => merge_in(versions, &live_object, patch, managers, options, true),
             }
         }
         other => other,
@@ -126,7 +133,7 @@ fn describe(object: &Value, api_version: &str) -> String {
 /// Before the first apply, gives the fields that have no manager to a manager of their own, so that the applier does
 /// not silently take them over.
 fn manage_unowned_fields(
-    typed: Typed<'_>,
+    versions: Versions<'_>,
     live: &Value,
     managers: &mut Managers,
     options: &ApplyOptions,
@@ -137,17 +144,18 @@ fn manage_unowned_fields(
         &options.api_version,
         options.subresource.as_deref(),
     );
-    record_update(typed, &options.blank, live, managers, &writer, options);
+    record_update(versions, &options.blank, live, managers, &writer, options);
 }
 
 fn merge_in(
-    typed: Typed<'_>,
+    versions: Versions<'_>,
     live: &Value,
     patch: &Value,
     mut managers: Managers,
     options: &ApplyOptions,
     force: bool,
 ) -> Result<(Value, Managers, bool), ApplyError> {
+    let typed = versions.own;
     let endpoint = Endpoint::of(options);
     let writer = Manager::new(
         &options.manager,
@@ -168,17 +176,17 @@ fn merge_in(
             time: before.time.clone(),
         },
     );
-    if !before.fields.is_empty() {
-        let gone = dropped(typed, &object, &before.fields, &managers.owned());
-        if !gone.is_empty() {
-            let nothing = || Value::Object(Map::new());
-            object = remove(typed, &object, &gone, WhenEmpty::Absent).unwrap_or_else(nothing);
+    if !before.fields.is_empty()
+        && let Some(pruned) = pruned(versions, &object, &before, &managers)
+    {
+        object = match versions.is_other(&before) {
+            true => pruned,
             // The pruning also removes a map that lost all its fields. A map that was applied empty must stay.
-            object = merge(typed, Some(&object), Some(&config));
-        }
+            false => merge(typed, Some(&pruned), Some(&config)),
+        };
     }
     take_from_others(
-        typed,
+        versions,
         live,
         &object,
         &mut managers,

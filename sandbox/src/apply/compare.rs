@@ -16,6 +16,11 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// The fields that a write changes or adds.
+    pub(super) fn changed(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+
     /// Applies one function to all three sets.
     pub(super) fn map(self, change: impl Fn(&FieldSet) -> FieldSet) -> Self {
         Self {

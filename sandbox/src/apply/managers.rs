@@ -150,9 +150,9 @@ impl Managers {
         self.entries.retain(|_, e| !e.fields.is_empty());
     }
 
-    /// The fields that any manager owns.
-    pub(super) fn owned(&self) -> FieldSet {
-        let sets = self.entries.values();
+    /// The fields that the managers of these entries own.
+    pub(super) fn owned(&self, of: impl Fn(&Entry) -> bool) -> FieldSet {
+        let sets = self.entries.values().filter(|entry| of(entry));
         sets.fold(FieldSet::new(), |all, e| all.union(&e.fields))
     }
 }

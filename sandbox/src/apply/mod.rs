@@ -6,8 +6,8 @@
 //! changed fields belong to the writer, removed fields belong to no manager.
 //!
 //! Lists and maps are merged as the schema says (`x-kubernetes-list-type`, `x-kubernetes-map-type`). Without a schema,
-//! lists are atomic and maps are granular. Managers that used another API version are treated as if they had used this
-//! one: the sandbox serves one form of each object.
+//! lists are atomic and maps are granular. A kind may be served in two versions with other fields ([`OtherVersion`]): what a manager owns is compared in the
+//! version that the manager used. Managers that used a version of the same form are treated as if they had used this one.
 //!
 //! The caller passes the time as a value, and keeps the live object consistent between the read and the write.
 //!
@@ -30,6 +30,7 @@
 //! | `last_applied.rs` | the annotation of client-side `kubectl apply` |
 //! | `schema_change.rs` | adapts ownership to a changed schema |
 //! | `conflict.rs` | the errors |
+//! | `versions.rs` | the versions of a kind and of its managers |
 //! | `value_order.rs` | order and equality of JSON values |
 
 mod apply_patch;
@@ -59,6 +60,7 @@ mod unowned;
 mod update;
 mod updater_limit;
 mod value_order;
+mod versions;
 
 pub use apply_patch::apply;
 pub(crate) use apply_patch::full_version;
@@ -69,3 +71,4 @@ pub use options::ApplyOptions;
 pub use path_element::PathElement;
 pub(crate) use unowned::merge_unowned;
 pub use update::update;
+pub use versions::OtherVersion;

@@ -1,3 +1,5 @@
+use super::versions::OtherVersion;
+
 /// The manager, the endpoint and the time of a write.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -16,6 +18,8 @@ pub struct ApplyOptions {
     pub reset: &'static [&'static str],
     /// The object before anything was set. A create is compared with it.
     pub blank: serde_json::Value,
+    /// The other version of a kind that is served in two.
+    pub other_version: Option<OtherVersion>,
     /// The time of the write.
     pub time: jiff::Timestamp,
 }
@@ -35,6 +39,7 @@ impl ApplyOptions {
             has_status: true,
             reset: &[],
             blank: serde_json::Value::Object(serde_json::Map::new()),
+            other_version: None,
             time,
         }
     }
@@ -66,6 +71,12 @@ impl ApplyOptions {
     /// Sets the object before anything was set. Default: an empty object.
     pub fn blank(mut self, blank: serde_json::Value) -> Self {
         self.blank = blank;
+        self
+    }
+
+    /// Sets the other version of a kind that is served in two. Default: none.
+    pub fn other_version(mut self, other: Option<OtherVersion>) -> Self {
+        self.other_version = other;
         self
     }
 

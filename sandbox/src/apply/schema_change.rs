@@ -1,12 +1,13 @@
 use super::field_set::FieldSet;
 use super::managers::Managers;
 use super::typed::{Atom, Typed};
+use super::versions::Versions;
 
 /// Adapts ownership to a schema that changed since the fields were recorded. A field that became atomic is owned as a
 /// whole. A field that became granular counts as if it had always been granular.
-pub(super) fn reconcile(typed: Typed<'_>, managers: &mut Managers) {
+pub(super) fn reconcile(versions: Versions<'_>, managers: &mut Managers) {
     for entry in managers.entries_mut().values_mut() {
-        entry.fields = below(typed, &entry.fields);
+        entry.fields = below(versions.of(entry).typed, &entry.fields);
     }
 }
 

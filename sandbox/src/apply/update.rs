@@ -5,8 +5,8 @@ use super::managers::{Managers, put, take};
 use super::options::ApplyOptions;
 use super::ownership::record_update;
 use super::schema_change::reconcile;
-use super::typed::Typed;
 use super::updater_limit::limit_updaters;
+use super::versions::Versions;
 use crate::schema::Schema;
 
 /// Records who owns which field after a create, a replace or a patch. Returns the new object with its `managedFields`.
@@ -20,7 +20,7 @@ pub fn update(
     mut new: Value,
     options: &ApplyOptions,
 ) -> Value {
-    let typed = Typed::root(schema);
+    let versions = Versions::new(schema, options);
     let mut old = live.unwrap_or(&options.blank).clone();
     let before = take(&mut old).unwrap_or(Value::Null);
     let given = take(&mut new);
@@ -29,14 +29,14 @@ pub fn update(
         put(&mut new, &managers);
         return new;
     }
-    reconcile(typed, &mut managers);
+    reconcile(versions, &mut managers);
     let writer = Manager::new(
         &options.manager,
         Operation::Update,
         &options.api_version,
         options.subresource.as_deref(),
     );
-    record_update(typed, &old, &new, &mut managers, &writer, options);
+    record_update(versions, &old, &new, &mut managers, &writer, options);
     limit_updaters(&mut managers);
     put(&mut new, &managers);
     new

@@ -26,7 +26,9 @@ mod validate;
 mod written;
 
 pub use crate::go::canonical_quantity;
-pub(crate) use conversion::{Conversion, autoscaler_to_stored, event_to_core, shared_storage};
+pub(crate) use conversion::{
+    Conversion, autoscaler_from_stored, autoscaler_to_stored, event_to_core, shared_storage,
+};
 pub(crate) use data::{
     Resource, Subresource, checksum, column_description, definition, definition_names, describe,
     description, parameter_description, resources, roles, source,
@@ -41,7 +43,7 @@ pub(crate) use validate::{
     ip_address_name, policy_with, selects, service_addresses, validate_object, validate_status,
     warnings, webhook_client,
 };
-pub(crate) use written::blank_object;
+pub(crate) use written::{blank_object, complete_nulls, forget_empty_lists};
 
 use crate::registry::ServedKind;
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::defaults::keeps_json;
 use crate::go::types::{Field, Type, fields};
 use crate::registry::ServedKind;
 
@@ -58,8 +59,58 @@ fn drop_within(kind: &Type, value: &mut Value) {
     }
 }
 
-/// Turns empty lists and maps that are always written into null: a server stores them in the same form.
-pub(super) fn forget_empty_lists(kind: &ServedKind, object: &mut Value) {
+/// Turns nulls in lists and maps into the zero values of their types: of a built-in kind, or of the metadata of a custom one.
+pub(crate) fn complete_nulls(kind: &ServedKind, object: &mut Value) {
+    const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    if let Some(name) = super::definition_of(kind) {
+        complete_in(name, object);
+    } else if let Some(metadata) = object.get_mut("metadata") {
+        complete_in(META, metadata);
+    }
+}
+
+fn complete_in(name: &str, value: &mut Value) {
+    let (Some(types), Value::Object(object)) = (fields(name), value) else {
+        return;
+    };
+    for (key, value) in object {
+        if let Some(field) = types.get(key.as_str()) {
+            complete_within(&field.kind, value);
+        }
+    }
+}
+
+fn complete_within(kind: &Type, value: &mut Value) {
+    match (kind, value) {
+        (Type::Struct(name), value) => complete_in(name, value),
+        (Type::List(inner, _), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| complete_item(inner, item));
+        }
+        (Type::Map(inner, _), Value::Object(entries)) => {
+            let values = entries.values_mut();
+            values.for_each(|value| complete_item(inner, value));
+        }
+        _ => {}
+    }
+}
+
+fn complete_item(kind: &Type, item: &mut Value) {
+    if item.is_null() {
+        *item = match kind {
+            // What is stored is not null.
+            Type::Bytes => json!(""),
+            kind => zero_of(kind),
+        };
+    }
+    complete_within(kind, item);
+}
+
+/// Turns empty lists and maps that are always written into null: a server stores them in the same form. Their writer owns them, so the owners are recorded
+/// before.
+pub(crate) fn forget_empty_lists(kind: &ServedKind, object: &mut Value) {
+    if keeps_json(kind) {
+        return;
+    }
     if let Some(name) = super::definition_of(kind) {
         forget_empty(name, object);
     }
@@ -112,7 +163,13 @@ fn is_unset(field: &Field, value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(entries) => entries.is_empty() && matches!(field.kind, Type::Map(..)),
         Value::String(text) => {
-            text.is_empty() && (matches!(field.kind, Type::Basic(..) | Type::Bytes) || is_port)
+            let is_text = match field.kind {
+                Type::Basic(..) => true,
+                // Bytes that are always written can be empty or not be there.
+                Type::Bytes => !field.always,
+                _ => is_port,
+            };
+            text.is_empty() && is_text
         }
         Value::Bool(set) => !set,
         Value::Number(number) => {
@@ -154,7 +211,11 @@ fn zero(field: &Field) -> Value {
     if field.pointer {
         return Value::Null;
     }
-    match &field.kind {
+    zero_of(&field.kind)
+}
+
+fn zero_of(kind: &Type) -> Value {
+    match kind {
         Type::Struct(_) => json!({}),
         Type::Basic(basic, _) => match &**basic {
             "string" => json!(""),
@@ -210,6 +271,24 @@ mod tests {
         assert_eq!(
             object,
             json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}})
+        );
+    }
+
+    #[test]
+    fn a_null_in_a_map_or_a_list_is_the_zero_value() {
+        let mut secret =
+            json!({"metadata": {"labels": {"a": null}, "finalizers": [null]}, "data": {"b": null}});
+        complete_nulls(&kind("Secret"), &mut secret);
+        assert_eq!(
+            secret,
+            json!({"metadata": {"labels": {"a": ""}, "finalizers": [""]}, "data": {"b": ""}})
+        );
+        let mut pod =
+            json!({"spec": {"containers": [null, {"resources": {"limits": {"cpu": null}}}]}});
+        complete_nulls(&kind("Pod"), &mut pod);
+        assert_eq!(
+            pod,
+            json!({"spec": {"containers": [{}, {"resources": {"limits": {"cpu": "0"}}}]}})
         );
     }
 

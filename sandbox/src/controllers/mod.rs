@@ -12,6 +12,8 @@
 //! | `addresses.rs` | keeps an IPAddress for each address of a Service |
 //! | `protection.rs` | keeps claims and volumes that are used |
 //! | `quotas.rs` | counts what ResourceQuotas limit; runs with the simulator |
+//! | `service_account_tokens.rs` | fills Secrets with the tokens of service accounts; runs with the simulator |
+//! | `service_ranges.rs` | makes ranges of addresses of Services ready, and keeps used ones; runs with the simulator |
 //! | `simulator/` | lets workloads and their Pods run as if there were controllers and nodes |
 //! | `retries.rs` | when to try failed writes again |
 //! | `feed.rs` | the changes of several kinds as one stream, for those that follow more than one |
@@ -27,4 +29,6 @@ pub(crate) mod namespaces;
 pub(crate) mod protection;
 pub(crate) mod quotas;
 mod retries;
+pub(crate) mod service_account_tokens;
+pub(crate) mod service_ranges;
 pub(crate) mod simulator;

@@ -28,19 +28,21 @@ pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
         )),
     }
     if flag(definition, "/spec/preserveUnknownFields") {
-        let detail = "must be false in order to use defaults in the schema";
-        causes.push(Cause::invalid(
-            "spec.preserveUnknownFields",
-            &true.into(),
-            detail,
-        ));
-        if !old.is_some_and(|old| flag(old, "/spec/preserveUnknownFields")) {
-            let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        let mut refuse = |detail: &str| {
             causes.push(Cause::invalid(
                 "spec.preserveUnknownFields",
                 &true.into(),
                 detail,
             ));
+        };
+        let mut versions = items(definition, "/spec/versions").iter();
+        if versions.any(|version| has_default(version.pointer("/schema/openAPIV3Schema"))) {
+            refuse("must be false in order to use defaults in the schema");
+        }
+        if !old.is_some_and(|old| flag(old, "/spec/preserveUnknownFields")) {
+            refuse(
+                "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+            );
         }
     }
     check_names(definition, &mut causes);
@@ -58,10 +60,11 @@ fn check_group(definition: &Value, group: &str, causes: &mut Vec<Cause>) {
         causes.push(Cause::required("spec.group", ""));
         return;
     }
-    for detail in names::dns_subdomain(group) {
-        causes.push(Cause::invalid("spec.group", &group.into(), &detail));
+    let wrong = names::dns_subdomain(group);
+    for detail in &wrong {
+        causes.push(Cause::invalid("spec.group", &group.into(), detail));
     }
-    if !group.contains('.') {
+    if wrong.is_empty() && !group.contains('.') {
         let detail = "should be a domain with at least one dot";
         causes.push(Cause::invalid("spec.group", &group.into(), detail));
     }
@@ -80,6 +83,17 @@ fn check_group(definition: &Value, group: &str, causes: &mut Vec<Cause>) {
             "metadata.annotations[api-approved.kubernetes.io]",
             detail,
         ));
+    }
+}
+
+/// Whether a schema sets a default anywhere.
+fn has_default(schema: Option<&Value>) -> bool {
+    match schema {
+        Some(Value::Object(fields)) => {
+            fields.contains_key("default") || fields.values().any(|field| has_default(Some(field)))
+        }
+        Some(Value::Array(items)) => items.iter().any(|item| has_default(Some(item))),
+        _ => false,
     }
 }
 
@@ -155,6 +169,7 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
                 &detail,
             ));
         }
+        check_warning(version, &path, causes);
         if seen.contains(&name) {
             causes.push(Cause::invalid(
                 "spec.versions",
@@ -194,13 +209,54 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
         != 1
     {
         let detail = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &shown(versions), detail));
+        let shown = match definition.pointer("/spec/versions") {
+            None | Some(Value::Null) => Value::Null,
+            Some(_) => shown(versions),
+        };
+        causes.push(Cause::invalid("spec.versions", &shown, detail));
     }
     // The first version is also checked at the path that the first API version of definitions had for its only version.
-    if let Some(name) = versions.first().map(|first| text(first, "/name")) {
+    let first = versions.first().map(|first| text(first, "/name"));
+    if let Some(name) = first.filter(|name| !name.is_empty()) {
         for detail in names::dns_1035_label(name) {
             causes.push(Cause::invalid("spec.version", &name.into(), &detail));
         }
+    }
+}
+
+/// The warning about a version that is deprecated.
+fn check_warning(version: &Value, path: &str, causes: &mut Vec<Cause>) {
+    const LONGEST: usize = 256;
+    let given = version.get("deprecationWarning");
+    let Some(given) = given.filter(|given| !given.is_null()) else {
+        return;
+    };
+    let mut refuse = |detail: &str| {
+        causes.push(Cause::invalid(
+            format!("{path}.deprecationWarning"),
+            given,
+            detail,
+        ));
+    };
+    if !flag(version, "/deprecated") {
+        return refuse("can only be set for deprecated versions");
+    }
+    let warning = given.as_str().unwrap_or_default();
+    if warning.len() > LONGEST {
+        refuse("must be <= 256 characters long");
+    }
+    if warning.is_empty() {
+        refuse("must not be an empty string");
+    }
+    let is_printed =
+        |letter: char| letter == ' ' || !letter.is_control() && !letter.is_whitespace();
+    if let Some((index, _)) = warning
+        .char_indices()
+        .find(|(_, letter)| !is_printed(*letter))
+    {
+        refuse(&format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {index}"
+        ));
     }
 }
 
@@ -238,7 +294,9 @@ fn check_conversion(definition: &Value, causes: &mut Vec<Cause>) {
         "/spec/conversion/webhook/conversionReviewVersions",
     );
     if strategy != "Webhook" {
-        if !matches!(strategy, "" | "None") {
+        if strategy.is_empty() && definition.pointer("/spec/conversion").is_some() {
+            causes.push(Cause::required("spec.conversion.strategy", ""));
+        } else if !matches!(strategy, "" | "None") {
             let known = ["None", "Webhook"];
             causes.push(Cause::not_supported(
                 "spec.conversion.strategy",
@@ -292,10 +350,18 @@ fn check_conversion(definition: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn check_stored(definition: &Value, causes: &mut Vec<Cause>) {
-    if items(definition, "/status/storedVersions").is_empty() {
+    const FIELD: &str = "status.storedVersions";
+    let stored = items(definition, "/status/storedVersions");
+    if stored.is_empty() {
         let detail = "must have at least one stored version";
-        let field = "status.storedVersions";
-        causes.push(Cause::invalid(field, &Value::Null, detail));
+        causes.push(Cause::invalid(FIELD, &Value::Null, detail));
+    }
+    for version in items(definition, "/spec/versions") {
+        let name = text(version, "/name");
+        if flag(version, "/storage") && !stored.iter().any(|stored| stored == name) {
+            let detail = format!("must have the storage version {name}");
+            causes.push(Cause::invalid(FIELD, &stored.into(), &detail));
+        }
     }
 }
 
@@ -327,6 +393,9 @@ fn check_scale(version: &Value, path: &str, causes: &mut Vec<Cause>) {
             if field != "labelSelectorPath" {
                 causes.push(Cause::required(path, ""));
             }
+        } else if !given.starts_with('.') {
+            let detail = "must be a simple json path starting with .";
+            causes.push(Cause::invalid(path, &given.into(), detail));
         } else if given.contains('[') || !under.iter().any(|prefix| given.starts_with(prefix)) {
             causes.push(Cause::invalid(path, &given.into(), detail));
         }

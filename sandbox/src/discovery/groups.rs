@@ -21,6 +21,32 @@ pub(crate) fn group_list(registry: &Registry) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
+/// `/`: the paths that are served, with those of `health`.
+pub(crate) fn paths(registry: &Registry, health: &[String]) -> Value {
+    let fixed = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/version",
+    ];
+    let mut paths: Vec<String> = fixed.map(String::from).into();
+    paths.extend_from_slice(health);
+    for group in group_names(registry) {
+        paths.push(format!("/apis/{group}"));
+        let versions = versions(registry, group).into_iter();
+        paths.extend(versions.map(|version| format!("/apis/{group}/{version}")));
+    }
+    paths.sort();
+    json!({"paths": paths})
+}
+
 /// `/apis/<group>`. Returns `None` if the group is not served.
 pub(crate) fn group(registry: &Registry, name: &str) -> Option<Value> {
     if name.is_empty() || versions(registry, name).is_empty() {

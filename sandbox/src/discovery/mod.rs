@@ -4,6 +4,7 @@
 //!
 //! | path | function | file |
 //! | --- | --- | --- |
+//! | `/` | [`paths`] | `groups.rs` |
 //! | `/api` | [`api_versions`], or [`aggregated`] with the core group | `groups.rs`, `aggregated.rs` |
 //! | `/apis` | [`group_list`], or [`aggregated`] with all other groups | `groups.rs`, `aggregated.rs` |
 //! | `/apis/<group>` | [`group`] | `groups.rs` |
@@ -21,7 +22,7 @@ mod subresources;
 pub(crate) mod version_order;
 
 pub(crate) use aggregated::{AGGREGATED, aggregated, wants_aggregated};
-pub(crate) use groups::{api_versions, group, group_list};
+pub(crate) use groups::{api_versions, group, group_list, paths};
 pub(crate) use resource_list::resource_list;
 pub(crate) use server_version::server_version;
 pub(crate) use version_order::{group_names, versions};

@@ -1,6 +1,6 @@
-//! A JSON reader with the behaviour of Go's decoder: it reports duplicate names, and its syntax errors have Go's texts.
+//! A JSON reader with the behaviour of Go's decoder: it reports duplicate names, its syntax errors have Go's texts, and what is no character is replaced.
 //!
-//! `syntax.rs` finds the position and text of a syntax error.
+//! `syntax.rs` finds the position and text of a syntax error, and `unicode.rs` replaces what is no character.
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ use syntax::Scanner;
 use crate::depth;
 
 mod syntax;
+mod unicode;
 
 /// A parsed text.
 #[derive(Debug, PartialEq)]
@@ -29,6 +30,16 @@ pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
     if depth::of_text(text) > depth::LIMIT {
         return Err(Scanner::new(text).syntax_error().unwrap_or_default());
     }
+    parse(text).or_else(|error| match Scanner::new(text).syntax_error() {
+        Some(wrong) => Err(wrong),
+        None => {
+            let repaired = unicode::repaired(text).ok_or_else(|| error.to_string())?;
+            parse(&repaired).map_err(|error| error.to_string())
+        }
+    })
+}
+
+fn parse(text: &[u8]) -> serde_json::Result<Document> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(text);
     reader.disable_recursion_limit();
@@ -36,13 +47,9 @@ pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
         path: &Path::Root,
         duplicates: &mut duplicates,
     };
-    let value = seed.deserialize(&mut reader);
-    match value.and_then(|value| reader.end().map(|()| value)) {
-        Ok(value) => Ok(Document { value, duplicates }),
-        Err(error) => Err(Scanner::new(text)
-            .syntax_error()
-            .unwrap_or_else(|| error.to_string())),
-    }
+    let value = seed.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(Document { value, duplicates })
 }
 
 struct Seed<'a> {
@@ -155,6 +162,30 @@ mod tests {
         let document = read(text).unwrap();
         assert_eq!(document.value, json!({"a": 4, "b": [{"c": {"d": 2}}]}));
         assert_eq!(document.duplicates, ["b[0].c.d", "a"]);
+    }
+
+    #[test]
+    fn what_is_no_character_is_replaced() {
+        for (text, value) in [
+            (
+                &br#"{"\ud800": "\ud800"}"#[..],
+                json!({"\u{fffd}": "\u{fffd}"}),
+            ),
+            (
+                br#"["\udc00x", "\ud83d\ude00"]"#,
+                json!(["\u{fffd}x", "\u{1f600}"]),
+            ),
+            (br#""\ud83d\ud83d\ude00""#, json!("\u{fffd}\u{1f600}")),
+            (br#""\ud83d\n\\ud800""#, json!("\u{fffd}\n\\ud800")),
+            (
+                b"\"a\xff\xed\xa0\x80\"",
+                json!("a\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+            ),
+        ] {
+            assert_eq!(read(text).unwrap().value, value);
+        }
+        assert!(read(br#""\ud8""#).is_err());
+        assert!(read(b"1e999").is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub enum PatchError {
     /// The patch does not fit the object (422).
     #[error("{0}")]
     Unprocessable(String),
-    /// There are too many operations, or their copies are too large (413 `RequestEntityTooLarge`).
+    /// There are too many operations (413 `RequestEntityTooLarge`).
     #[error("{0}")]
     TooLarge(String),
     /// A list cannot be merged (500).

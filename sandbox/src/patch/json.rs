@@ -20,7 +20,7 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = operations(patch)?;
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooLarge(format!(
-            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+            "Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
             operations.len()
         )));
     }
@@ -101,7 +101,7 @@ fn apply(
             let copy = place.get()?.cloned().unwrap_or_default();
             *copied += copy.to_string().len();
             if *copied > MAX_COPIED {
-                return Err(PatchError::TooLarge(format!(
+                return Err(misfit(format!(
                     "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
                      {MAX_COPIED}"
                 )));
@@ -390,6 +390,6 @@ mod tests {
         let mut operations = vec![add];
         operations.extend(vec![doubled; 40]);
         let error = json_patch(&mut json!({}), &operations.into()).expect_err("must fail");
-        assert_eq!(error.code(), 413);
+        assert_eq!(error.code(), 422);
     }
 }

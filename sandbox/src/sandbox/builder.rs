@@ -15,7 +15,10 @@ use crate::authority::Authority;
 use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
-use crate::controllers::{addresses, aggregation, definitions, namespaces, protection, quotas};
+use crate::controllers::{
+    addresses, aggregation, definitions, namespaces, protection, quotas, service_account_tokens,
+    service_ranges,
+};
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
 use crate::error::ApiError;
@@ -338,6 +341,7 @@ impl Builder {
             first_objects::create_roles(&core).map_err(start)?;
         }
         core.spawn(definitions::start(core.clone()));
+        core.spawn(first_objects::keep_service(core.clone()));
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
             core.spawn(protection::release(core.clone()));
@@ -349,6 +353,8 @@ impl Builder {
         if self.simulator {
             core.spawn(Simulator::new(&core, self.nodes).run());
             core.spawn(quotas::count(core.clone()));
+            core.spawn(service_account_tokens::fill(core.clone()));
+            core.spawn(service_ranges::follow(core.clone()));
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

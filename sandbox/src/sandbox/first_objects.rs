@@ -45,7 +45,7 @@ pub(super) fn publish_service(core: &Arc<Core>, listener: SocketAddr) -> Result<
     let service = json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"namespace": "default", "name": "kubernetes",
             "labels": {"component": "apiserver", "provider": "kubernetes"}},
-        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1",
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}]}});
     let handle = Handle::new(core, "kube-apiserver");
     let services = GroupResource::new("", "services");
@@ -76,6 +76,33 @@ pub(super) fn publish_service(core: &Arc<Core>, listener: SocketAddr) -> Result<
         "endpoints": [{"addresses": [address], "conditions": {"ready": true}}]});
     let slices = GroupResource::new("discovery.k8s.io", "endpointslices");
     replace(&handle, &slices, slice)
+}
+
+/// Creates the Service `kubernetes` again whenever somebody deletes it, as long as there is a listener.
+pub(super) async fn keep_service(core: Arc<Core>) {
+    let handle = Handle::new(&core, "kube-apiserver");
+    let services = GroupResource::new("", "services");
+    let Some(mut changes) = handle.subscribe(&services, 0) else {
+        return;
+    };
+    let mut listener = core.listener.subscribe();
+    loop {
+        // Taken before the look, so that a later change is a reason for another look.
+        let _ = changes.take();
+        let address = *listener.borrow_and_update();
+        let present = || handle.get(&services, Some("default"), "kubernetes");
+        if let Some(address) = address
+            && present().is_none()
+            && let Err(error) = publish_service(&core, address)
+        {
+            tracing::debug!(%error, "the sandbox cannot create the Service default/kubernetes again");
+        }
+        // Both branches only wait.
+        tokio::select! {
+            more = changes.changed() => if !more { return },
+            _ = listener.changed() => {}
+        }
+    }
 }
 
 /// Creates an object in the namespace `default`, in place of one of its name.
@@ -109,7 +136,7 @@ fn address_of_machine(listener: IpAddr) -> Option<IpAddr> {
 /// None.
 pub(super) fn create_service_range(core: &Arc<Core>) -> Result<(), ApiError> {
     const NAME: &str = "kubernetes";
-    let ranges = GroupResource::new("networking.k8s.io", "servicecidrs");
+    let ranges = crate::api::service_ranges();
     let handle = Handle::new(core, "kube-apiserver");
     // That of the data folder stays. It may have no status, if the process ended before.
     let present = handle.get(&ranges, None, NAME);
@@ -218,6 +245,29 @@ mod tests {
                 "kubernetes"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_service_of_the_server_comes_back() {
+        let sandbox = Sandbox::builder().seed(1).build().unwrap();
+        let handle = Handle::new(sandbox.core(), "test");
+        let services = GroupResource::new("", "services");
+        let uid = || {
+            let service = handle.get(&services, Some("default"), "kubernetes")?;
+            Some(crate::meta::uid(&service).to_owned())
+        };
+        let pass = || tokio::time::sleep(std::time::Duration::from_secs(1));
+        pass().await;
+        assert_eq!(uid(), None, "nobody listens");
+        let listener = Some(([127, 0, 0, 1], 6443).into());
+        sandbox.core().listener.send_replace(listener);
+        pass().await;
+        let first = uid().unwrap();
+        let options = DeleteOptions::default();
+        let deleted = handle.delete(&services, Some("default"), "kubernetes", &options);
+        deleted.unwrap();
+        pass().await;
+        assert!(uid().is_some_and(|uid| uid != first));
     }
 
     #[tokio::test(start_paused = true)]

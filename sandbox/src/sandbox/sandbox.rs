@@ -132,6 +132,7 @@ impl Sandbox {
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
         let server = HttpsServer::start(&self.core, options).await?;
+        self.core.listener.send_replace(Some(server.addr()));
         if let Err(error) = first_objects::publish_service(&self.core, server.addr()) {
             tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes or its endpoints");
         }

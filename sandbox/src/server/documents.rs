@@ -4,6 +4,7 @@ use http::Response;
 
 use super::encoding::Encoding;
 use super::health;
+use super::identity;
 use super::metrics;
 use super::negotiate;
 use super::request::Incoming;
@@ -44,6 +45,9 @@ pub(super) async fn handle<B>(
             return Ok(health::handle(core, endpoint, check, &incoming.query).await);
         }
         ["metrics"] => return Ok(metrics::handle(core)),
+        [".well-known", "openid-configuration"] => return Ok(identity::configuration(core)),
+        ["openid", "v1", "jwks"] => return identity::keys(core, &incoming.accept),
+        [] | ["index.html"] => Some(discovery::paths(&registry, &health::paths())),
         ["version"] => Some(discovery::server_version()),
         ["api"] | ["apis"] if aggregated.is_some() => {
             let document = discovery::aggregated(&registry, parts == ["api"]);

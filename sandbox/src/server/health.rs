@@ -4,13 +4,72 @@ use super::query::Query;
 use super::respond::{self, Body};
 use crate::core::Core;
 
-/// What `/healthz`, `/livez` and `/readyz` check. The names are those of a real server, which has many more.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+/// What `/healthz`, `/livez` and `/readyz` check, in the order of a real server.
+///
+/// - `etcd` and `etcd-readiness` fail once the data folder cannot be written, and `shutdown` once the sandbox ends.
+/// - `ping`, `log` and `informer-sync` always succeed: who answers has read its state. So does `loopback-serving-certificate`, because the server does not
+///   call itself over the network.
+/// - The others are what a real server begins while it listens already. The sandbox does not listen before it has its first objects, so its roles,
+///   priority classes, range of addresses and namespaces exist. It has no leases of servers, no other servers, no aggregation and
+///   no flow control, whose checks always succeed, too.
+const CHECKS: &[&str] = &[
+    "ping",
+    "log",
+    "loopback-serving-certificate",
+    "etcd",
+    "etcd-readiness",
+    "informer-sync",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+    "shutdown",
+];
+
+/// The checks that only `/readyz` has, and those that it has not.
+const ONLY_READY: [&str; 3] = ["etcd-readiness", "informer-sync", "shutdown"];
+const NOT_READY: [&str; 1] = ["loopback-serving-certificate"];
+
+fn checks(endpoint: &str) -> impl Iterator<Item = &'static str> {
+    let without: &[&str] = match endpoint {
+        "readyz" => &NOT_READY,
+        _ => &ONLY_READY,
+    };
+    CHECKS
+        .iter()
+        .copied()
+        .filter(|check| !without.contains(check))
+}
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Answers a health check, all checks of `endpoint` or one of them. `?verbose` lists them, `?exclude=NAME` leaves one out. The check `etcd` fails once the
-/// data folder cannot be written.
+/// Answers a health check, all checks of `endpoint` or one of them. `?verbose` lists them, `?exclude=NAME` leaves one out.
 ///
 /// Source: apiserver's package `healthz`.
 pub(super) async fn handle(
@@ -19,14 +78,25 @@ pub(super) async fn handle(
     check: &[&str],
     query: &Query,
 ) -> Response<Body> {
-    match check {
-        [] => all(core, endpoint, query).await,
-        [one] if CHECKS.contains(one) => match is_ok(core, one).await {
-            true => respond::bytes(200, TEXT, "ok"),
-            false => respond::bytes(500, TEXT, format!("internal server error: {one} failed\n")),
-        },
-        _ => respond::no_such_path(),
+    if check.is_empty() {
+        return all(core, endpoint, query).await;
     }
+    let check = check.join("/");
+    match checks(endpoint).find(|one| *one == check) {
+        None => respond::no_such_path(),
+        Some(one) if is_ok(core, one).await => respond::bytes(200, TEXT, "ok"),
+        Some(one) => respond::bytes(500, TEXT, format!("internal server error: {one} failed\n")),
+    }
+}
+
+/// The paths of all checks.
+pub(super) fn paths() -> Vec<String> {
+    let endpoints = ["healthz", "livez", "readyz"].into_iter();
+    let paths = endpoints.flat_map(|endpoint| {
+        let checks = checks(endpoint).map(move |check| format!("/{endpoint}/{check}"));
+        std::iter::once(format!("/{endpoint}")).chain(checks)
+    });
+    paths.collect()
 }
 
 async fn all(core: &Core, endpoint: &str, query: &Query) -> Response<Body> {
@@ -34,7 +104,7 @@ async fn all(core: &Core, endpoint: &str, query: &Query) -> Response<Body> {
     excluded.sort_unstable();
     excluded.dedup();
     let (mut lines, mut is_healthy) = (String::new(), true);
-    for check in CHECKS {
+    for check in checks(endpoint) {
         let is_excluded = excluded.contains(&check);
         excluded.retain(|name| *name != check);
         lines += &match () {
@@ -61,7 +131,11 @@ async fn all(core: &Core, endpoint: &str, query: &Query) -> Response<Body> {
 }
 
 async fn is_ok(core: &Core, check: &str) -> bool {
-    check != "etcd" || core.store.flushed().await.is_ok()
+    match check {
+        "etcd" | "etcd-readiness" => core.store.flushed().await.is_ok(),
+        "shutdown" => !core.cancel.is_cancelled(),
+        _ => true,
+    }
 }
 
 fn plain(code: u16, text: String) -> Response<Body> {

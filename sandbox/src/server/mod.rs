@@ -37,6 +37,7 @@ mod documents;
 mod encoding;
 mod health;
 mod https;
+mod identity;
 mod metrics;
 mod negotiate;
 mod options;

@@ -1,18 +1,19 @@
 use super::encoding::{Encoding, YAML};
 use super::{cbor, protobuf};
 use crate::error::ApiError;
+use crate::table::MetaVersion;
 
 /// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The object itself.
     Object,
-    /// A table for people.
-    Table,
+    /// A table for people, in this version.
+    Table(MetaVersion),
     /// The metadata of one object.
-    Partial,
+    Partial(MetaVersion),
     /// The metadata of the objects of a list.
-    PartialList,
+    PartialList(MetaVersion),
 }
 
 struct Choice<'a> {
@@ -45,7 +46,7 @@ pub(super) fn negotiate(accept: &str, offer: &Offer) -> Result<(Form, Encoding),
         let (form, encoding) = (form(choice)?, encoding(choice, offer.cbor)?);
         let is_offered = match (encoding, form) {
             (Encoding::Protobuf, Form::Object) => offer.protobuf,
-            (Encoding::Protobuf, Form::Table) => false,
+            (Encoding::Protobuf, Form::Table(_)) => false,
             (Encoding::Yaml, _) => offer.yaml,
             _ => true,
         };
@@ -110,15 +111,15 @@ fn form(choice: &Choice<'_>) -> Option<Form> {
     let Some(wanted) = parameter("as") else {
         return Some(Form::Object);
     };
-    let (group, version) = (parameter("g"), parameter("v"));
-    if group != Some("meta.k8s.io") || !matches!(version, Some("v1" | "v1beta1")) {
-        return None;
-    }
+    let version = match (parameter("g")?, parameter("v")?) {
+        ("meta.k8s.io", "v1") => MetaVersion::V1,
+        ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
+        _ => return None,
+    };
     match wanted {
-        // Tables in v1beta1 differ from v1 only in their name, and no client asks for that first.
-        "Table" if version == Some("v1") => Some(Form::Table),
-        "PartialObjectMetadata" if version == Some("v1") => Some(Form::Partial),
-        "PartialObjectMetadataList" if version == Some("v1") => Some(Form::PartialList),
+        "Table" => Some(Form::Table(version)),
+        "PartialObjectMetadata" => Some(Form::Partial(version)),
+        "PartialObjectMetadataList" => Some(Form::PartialList(version)),
         _ => None,
     }
 }
@@ -134,22 +135,26 @@ mod tests {
         for (accept, expected) in [
             ("", Form::Object),
             ("*/*", Form::Object),
-            (KUBECTL, Form::Table),
+            (KUBECTL, Form::Table(MetaVersion::V1)),
             (
                 "application/vnd.kubernetes.protobuf,application/json",
                 Form::Object,
             ),
             (
                 "application/json;q=0.5,application/json;as=Table;v=v1;g=meta.k8s.io",
-                Form::Table,
+                Form::Table(MetaVersion::V1),
             ),
             (
                 "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-                Form::Partial,
+                Form::Partial(MetaVersion::V1),
             ),
             (
                 "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-                Form::PartialList,
+                Form::PartialList(MetaVersion::V1),
+            ),
+            (
+                "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+                Form::Table(MetaVersion::V1beta1),
             ),
             (
                 "application/json;as=Unknown;v=v1;g=meta.k8s.io,application/json",
@@ -172,7 +177,7 @@ mod tests {
         const PARTIAL: &str =
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
         let whole = (Form::Object, Encoding::Protobuf);
-        let partial = (Form::Partial, Encoding::Protobuf);
+        let partial = (Form::Partial(MetaVersion::V1), Encoding::Protobuf);
         let json = (Form::Object, Encoding::Json);
         let table = PARTIAL.replace("PartialObjectMetadata", "Table");
         for (accept, built_in, custom) in [

@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::store::Encoded;
-use crate::table::{Include, scale_table, table};
+use crate::table::{Include, MetaVersion, TableOptions, partial_metadata, scale_table, table};
 
 #[derive(Serialize)]
 struct List<'a> {
@@ -33,13 +33,13 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
     }
     Ok(match request.form {
         Form::Object => object,
-        Form::Partial => partial(&object),
-        Form::PartialList => return Err(no_list(&request.target)),
-        Form::Table => {
+        Form::Partial(version) => partial_metadata(&object, version),
+        Form::PartialList(_) => return Err(no_list(&request.target)),
+        Form::Table(version) => {
             let metadata = json!({"resourceVersion": meta::resource_version(&object)});
-            let include = include(request)?;
+            let options = table_options(request, version)?;
             let kind = &request.target.kind;
-            table(kind, [&object], metadata, include, true, core.clock.now())
+            table(kind, [&object], metadata, options, true, core.clock.now())
         }
     })
 }
@@ -49,17 +49,17 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
 /// # Errors
 /// 400 for an invalid `includeObject`, 406 if the request asks for the form of a list.
 pub(super) fn scale(core: &Core, request: &Request, scale: Value) -> Result<Value, ApiError> {
-    if request.form != Form::Table {
+    let Form::Table(version) = request.form else {
         return object(core, request, scale);
-    }
+    };
     let metadata = json!({"resourceVersion": meta::resource_version(&scale)});
-    let include = include(request)?;
+    let options = table_options(request, version)?;
     let kind = &request.target.kind;
     Ok(scale_table(
         kind,
         &scale,
         metadata,
-        include,
+        options,
         core.clock.now(),
     ))
 }
@@ -76,6 +76,11 @@ pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
              'None', or empty"
         ))
     })
+}
+
+fn table_options(request: &Request, version: MetaVersion) -> Result<TableOptions, ApiError> {
+    let include = include(request)?;
+    Ok(TableOptions { version, include })
 }
 
 /// The Go type of a built-in kind in the messages of a real server.
@@ -108,15 +113,6 @@ fn a_list(target: &Target) -> ApiError {
         "you requested PartialObjectMetadata, but the requested object is a list ({shown})"
     );
     ApiError::new(406, "NotAcceptable", message)
-}
-
-/// The metadata of an object.
-pub(super) fn partial(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    })
 }
 
 /// A stored object in the target's version.
@@ -170,25 +166,26 @@ pub(super) fn items(
 ) -> Result<Vec<u8>, ApiError> {
     let kind = &request.target.kind;
     let text = match request.form {
-        Form::Table => {
+        Form::Table(version) => {
             let objects: Vec<Arc<Value>> = objects.iter().map(|object| object.value()).collect();
             let objects = objects.iter().map(AsRef::as_ref);
-            let include = include(request)?;
+            let options = table_options(request, version)?;
             serde_json::to_vec(&table(
                 kind,
                 objects,
                 metadata,
-                include,
+                options,
                 true,
                 core.clock.now(),
             ))
         }
-        Form::Partial => return Err(a_list(&request.target)),
-        Form::PartialList => {
-            let objects = objects.iter().map(|object| partial(&object.value()));
+        Form::Partial(_) => return Err(a_list(&request.target)),
+        Form::PartialList(version) => {
+            let objects = objects.iter();
+            let objects = objects.map(|object| partial_metadata(&object.value(), version));
             serde_json::to_vec(&List {
                 kind: "PartialObjectMetadataList",
-                api_version: "meta.k8s.io/v1",
+                api_version: version.api_version(),
                 metadata,
                 items: &objects.collect::<Vec<Value>>(),
             })

@@ -17,7 +17,7 @@ use crate::fault::{End, Registration, RequestMatcher};
 use crate::meta;
 use crate::record::RecordedRequest;
 use crate::store::Encoded;
-use crate::table::{Include, table};
+use crate::table::{Include, TableOptions, partial_metadata, table};
 
 /// The options of a watch's output.
 pub(super) struct Settings {
@@ -217,14 +217,19 @@ impl RunningWatch {
 
     /// An object in another form than its own.
     fn in_requested_form(&mut self, object: &Value, include: Include) -> Value {
-        if self.settings.form != Form::Table {
-            return render::partial(object);
-        }
+        let version = match self.settings.form {
+            Form::Table(version) => version,
+            Form::Partial(version) | Form::PartialList(version) => {
+                return partial_metadata(object, version);
+            }
+            Form::Object => return object.clone(),
+        };
         let headings = std::mem::take(&mut self.headings);
         let metadata = json!({"resourceVersion": meta::resource_version(object)});
         let now = self.core.clock.now();
         let kind = &self.watch.target().kind;
-        table(kind, [object], metadata, include, headings, now)
+        let options = TableOptions { version, include };
+        table(kind, [object], metadata, options, headings, now)
     }
 }
 

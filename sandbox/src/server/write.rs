@@ -91,9 +91,11 @@ async fn delete_collection(
         })
         .collect();
     let metadata = render::list_metadata(request, core.store.version(), "");
-    if deleted.is_empty() && request.form == Form::PartialList {
+    if let Form::PartialList(version) = request.form
+        && deleted.is_empty()
+    {
         let none = json!({
-            "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": null,
+            "kind": "PartialObjectMetadataList", "apiVersion": version.api_version(), "metadata": metadata, "items": null,
         });
         return Ok(respond::json(200, &none, request.query.flag("pretty")));
     }

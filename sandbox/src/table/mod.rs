@@ -1,4 +1,4 @@
-//! Responses as tables (`meta.k8s.io/v1` Table), which kubectl prints.
+//! Responses as tables (Table of `meta.k8s.io`), which kubectl prints.
 //!
 //! [`table`] renders the objects of any kind: built-in kinds with the columns of a real server, others with the `additionalPrinterColumns` of their
 //! CustomResourceDefinition. Columns of priority 1 are shown with `-o wide` only. [`JsonPath`] is the simple form of
@@ -6,7 +6,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `render.rs` | [`table`], and the parameter `includeObject` |
+//! | `render.rs` | [`table`], and what a client asks of it |
 //! | `printer.rs` | the columns and cells of a kind; the printer of each kind |
 //! | `pod.rs`, `workload.rs`, `batch.rs`, `autoscaler.rs`, `service.rs`, `network.rs`, `storage.rs` | the printers of workloads, network and storage |
 //! | `cluster.rs`, `rbac.rs`, `admission.rs`, `platform.rs` | the printers of the other built-in kinds |
@@ -33,4 +33,4 @@ mod workload;
 
 pub use duration::human_duration;
 pub use json_path::JsonPath;
-pub(crate) use render::{Include, scale_table, table};
+pub(crate) use render::{Include, MetaVersion, TableOptions, partial_metadata, scale_table, table};

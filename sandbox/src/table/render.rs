@@ -7,6 +7,29 @@ use super::{JsonPath, custom, workload};
 use crate::builtin;
 use crate::registry::{Column, ServedKind};
 
+/// The version of the group `meta.k8s.io` in which a client asks for a table or for metadata. Both have the same fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    V1,
+    V1beta1,
+}
+
+impl MetaVersion {
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What a client asks of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct TableOptions {
+    pub(crate) version: MetaVersion,
+    pub(crate) include: Include,
+}
+
 /// A table with one row per object.
 ///
 /// `metadata` is the metadata of the table: of the list, or the resource version of a single object. A watch sends one
@@ -15,7 +38,7 @@ pub(crate) fn table<'a>(
     kind: &ServedKind,
     objects: impl IntoIterator<Item = &'a Value>,
     metadata: Value,
-    include: Include,
+    options: TableOptions,
     headings: bool,
     now: Timestamp,
 ) -> Value {
@@ -23,7 +46,7 @@ pub(crate) fn table<'a>(
         &Columns::of(kind),
         objects,
         metadata,
-        include,
+        options,
         headings,
         now,
     )
@@ -34,7 +57,7 @@ pub(crate) fn scale_table(
     kind: &ServedKind,
     scale: &Value,
     metadata: Value,
-    include: Include,
+    options: TableOptions,
     now: Timestamp,
 ) -> Value {
     let column = |name: &str, kind: &str, description: &str, path: &str| Column {
@@ -69,14 +92,14 @@ pub(crate) fn scale_table(
         true => Columns::custom(&custom),
         false => Columns::BuiltIn(workload::SCALES, "autoscaling", "Scale"),
     };
-    table_of(&columns, [scale], metadata, include, true, now)
+    table_of(&columns, [scale], metadata, options, true, now)
 }
 
 fn table_of<'a>(
     columns: &Columns<'_>,
     objects: impl IntoIterator<Item = &'a Value>,
     metadata: Value,
-    include: Include,
+    options: TableOptions,
     headings: bool,
     now: Timestamp,
 ) -> Value {
@@ -84,8 +107,8 @@ fn table_of<'a>(
         .into_iter()
         .map(|object| {
             let mut row = json!({"cells": columns.cells(object, now)});
-            match include {
-                Include::Metadata => row["object"] = partial_metadata(object),
+            match options.include {
+                Include::Metadata => row["object"] = partial_metadata(object, options.version),
                 Include::Object => row["object"] = object.clone(),
                 Include::None => row["object"] = Value::Null,
             }
@@ -95,7 +118,7 @@ fn table_of<'a>(
     let definitions = headings.then(|| columns.definitions());
     json!({
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": options.version.api_version(),
         "metadata": metadata,
         "columnDefinitions": definitions,
         "rows": rows,
@@ -103,10 +126,10 @@ fn table_of<'a>(
 }
 
 /// The metadata of an object as a `PartialObjectMetadata`.
-pub(crate) fn partial_metadata(object: &Value) -> Value {
+pub(crate) fn partial_metadata(object: &Value, version: MetaVersion) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version.api_version(),
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
 }
@@ -242,6 +265,11 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    fn with(include: Include) -> TableOptions {
+        let version = MetaVersion::V1;
+        TableOptions { version, include }
+    }
+
     fn kind(plural: &str) -> Arc<ServedKind> {
         let mut kinds = builtin::kinds().into_iter();
         kinds.find(|kind| kind.plural == plural).unwrap()
@@ -249,7 +277,7 @@ mod tests {
 
     fn cells(kind: &ServedKind, object: &Value) -> Vec<Value> {
         let now = "2026-01-01T00:05:30Z".parse().unwrap();
-        let table = table(kind, [object], json!({}), Include::None, true, now);
+        let table = table(kind, [object], json!({}), with(Include::None), true, now);
         let (headings, row) = (&table["columnDefinitions"], &table["rows"][0]["cells"]);
         assert_eq!(
             headings.as_array().unwrap().len(),
@@ -365,7 +393,7 @@ mod tests {
             &kind,
             [],
             json!({}),
-            Include::None,
+            with(Include::None),
             true,
             Timestamp::UNIX_EPOCH,
         );
@@ -406,7 +434,7 @@ mod tests {
                 &kind("configmaps"),
                 [&object],
                 json!({}),
-                include,
+                with(include),
                 false,
                 now,
             )["rows"][0]

@@ -41,18 +41,38 @@ async fn an_autoscaler_is_one_object_in_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_apply_to_an_autoscaler_of_two_versions_says_that_it_is_not_offered() {
+async fn an_apply_to_an_autoscaler_respects_the_owners_of_its_other_version() {
     let client = Client::new().await;
-    client.post(AUTOSCALERS_V2, &autoscaler()).await.object();
+    let cpu = json!([{"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 60}}}]);
+    let mut made = autoscaler();
+    made["spec"]["metrics"] = cpu.clone();
+    client.post(AUTOSCALERS_V2, &made).await.object();
     let path = format!("{AUTOSCALERS_V1}/web?fieldManager=test");
-    let applied = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"}, "spec": {"maxReplicas": 5}});
-    let refused = client.patch(APPLY, &path, &applied).await;
-    assert_eq!(refused.code, 501, "{}", refused.text);
-    let path = path.replace("/v1/", "/v2/");
-    let applied = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"}, "spec": {"maxReplicas": 3}});
-    client.patch(APPLY, &path, &applied).await.object();
+    let applied = |percent: u32| {
+        json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+            "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": percent}})
+    };
+    let refused = client.patch(APPLY, &path, &applied(50)).await;
+    assert_eq!(refused.code, 409, "{}", refused.text);
+    assert!(refused.text.contains(".spec.metrics"), "{}", refused.text);
+    client.patch(APPLY, &path, &applied(60)).await.object();
+    // Two own it: what one leaves out stays.
+    let left_out = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}});
+    let left = client.patch(APPLY, &path, &left_out).await.object();
+    assert_eq!(left["spec"]["targetCPUUtilizationPercentage"], 60);
+    let forced = client
+        .patch(APPLY, &format!("{path}&force=true"), &applied(50))
+        .await;
+    forced.object();
+    let read = client.get(&format!("{AUTOSCALERS_V2}/web")).await.object();
+    let target = &read["spec"]["metrics"][0]["resource"]["target"];
+    assert_eq!(target["averageUtilization"], 50);
+    let managers = read["metadata"]["managedFields"].as_array().unwrap();
+    let mut of_version_2 = managers
+        .iter()
+        .filter(|one| one["apiVersion"] == "autoscaling/v2");
+    assert!(of_version_2.all(|one| one["fieldsV1"]["f:spec"]["f:metrics"].is_null()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,10 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "<token>",
         ),
         // Names that kubectl or a server ends with random letters.
-        (r"\b(debugger|generated)-[a-z0-9]{5}\b", "${1}-<random>"),
+        (
+            r"\b(debugger|generated|node-debugger-[a-z-]+)-[a-z0-9]{5}\b",
+            "${1}-<random>",
+        ),
         (r"CLUSTER-IP +", "CLUSTER-IP "),
         // A version in an error of kubectl.
         (r"(, was )[0-9]+", "${1}<version>"),

@@ -35,7 +35,7 @@ impl Beside {
             Self::Workloads => {
                 "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,\
                  replicaset-controller,endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller,\
-                 clusterrole-aggregation-controller,disruption-controller"
+                 clusterrole-aggregation-controller,disruption-controller,service-cidr-controller"
             }
         }
     }

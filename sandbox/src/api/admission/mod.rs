@@ -67,6 +67,7 @@ pub(crate) use policies::check_types;
 pub(crate) use protection::PROTECTED;
 pub(crate) use quota::recount as recount_quota;
 pub(super) use quota::{Attempt, charge};
+pub(crate) use resources::{ResourceList, node_resources, occupied_by};
 use round::Round;
 pub(crate) use service_account::create_default as create_default_account;
 pub(crate) use storage_class::class_of;

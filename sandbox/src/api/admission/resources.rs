@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::go::Quantity;
 
 /// Quantities of resources such as `cpu`, by name.
-pub(super) type ResourceList = BTreeMap<String, Quantity>;
+pub(crate) type ResourceList = BTreeMap<String, Quantity>;
 
 /// The valid quantities of a field.
 pub(super) fn read(field: &Value) -> ResourceList {
@@ -18,6 +18,17 @@ pub(super) fn read(field: &Value) -> ResourceList {
         Some((name.clone(), quantity?))
     })
     .collect()
+}
+
+/// What the Pods of a node can have; `None` if the node does not say so.
+pub(crate) fn node_resources(node: &Value) -> Option<ResourceList> {
+    let field = node.pointer("/status/allocatable")?;
+    Some(read(field))
+}
+
+/// What a Pod takes from its node.
+pub(crate) fn occupied_by(pod: &Value) -> ResourceList {
+    occupied(pod, Part::Requests)
 }
 
 pub(super) fn to_json(list: &ResourceList) -> Value {

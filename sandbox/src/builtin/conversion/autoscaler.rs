@@ -60,8 +60,15 @@ pub(crate) fn autoscaler_to_stored(old: &Value) -> Value {
                 .map(|percent| vec![cpu_metric("current", percent)])
                 .unwrap_or_default(),
         };
-        if !metrics.is_empty() {
-            status.insert("currentMetrics".into(), metrics.into());
+        // Version 2 always writes the metrics, and zero replicas never.
+        let metrics = if metrics.is_empty() {
+            Value::Null
+        } else {
+            metrics.into()
+        };
+        status.insert("currentMetrics".into(), metrics);
+        if status.get("currentReplicas") == Some(&json!(0)) {
+            status.remove("currentReplicas");
         }
         if let Some(conditions) = note(CONDITIONS) {
             status.insert("conditions".into(), conditions);
@@ -73,7 +80,7 @@ pub(crate) fn autoscaler_to_stored(old: &Value) -> Value {
 }
 
 /// Version 1 of a HorizontalPodAutoscaler of version 2.
-pub(super) fn autoscaler_from_stored(new: &Value) -> Value {
+pub(crate) fn autoscaler_from_stored(new: &Value) -> Value {
     let mut old = with_version(new, "autoscaling/v1");
     drop_reserved(&mut old);
     let mut notes: Vec<(&str, String)> = Vec::new();
@@ -98,6 +105,7 @@ pub(super) fn autoscaler_from_stored(new: &Value) -> Value {
     let status = new.get("status").and_then(Value::as_object);
     if let Some(status) = status {
         let mut status = status.clone();
+        status.entry("currentReplicas").or_insert_with(|| json!(0));
         let metrics = status.remove("currentMetrics").unwrap_or_default();
         let cpu = list(&metrics).filter_map(|metric| utilization(metric, "current"));
         if let Some(percent) = cpu.last() {
@@ -199,6 +207,7 @@ fn metric_from_old(old: &Value, side: &str) -> Value {
             }
         };
         let sided = |name: &str| value(&format!("{side}{name}"));
+        let percent = sided("AverageUtilization");
         let (whole, average) = match source {
             "object" => {
                 // Version 1 cannot leave out the value.
@@ -208,9 +217,13 @@ fn metric_from_old(old: &Value, side: &str) -> Value {
                 (whole, value("averageValue"))
             }
             "external" => (sided("Value"), sided("AverageValue")),
-            _ => (None, sided("AverageValue")),
+            _ => {
+                // Version 1 cannot leave out the value.
+                let is_used =
+                    |value: &Value| side == "target" || percent.is_none() || *value != "0";
+                (None, sided("AverageValue").filter(is_used))
+            }
         };
-        let percent = sided("AverageUtilization");
         let mut place = Map::new();
         if side == "target" {
             let kind = match (source, &percent, &whole, &average) {

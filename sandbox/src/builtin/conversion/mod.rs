@@ -10,7 +10,7 @@ mod event;
 
 use serde_json::Value;
 
-pub(crate) use autoscaler::autoscaler_to_stored;
+pub(crate) use autoscaler::{autoscaler_from_stored, autoscaler_to_stored};
 pub(crate) use event::event_to_core;
 
 /// How a kind is stored as another kind.
@@ -29,7 +29,7 @@ static CONVERSIONS: [Conversion; 2] = [
         served: ["autoscaling", "v1", "horizontalpodautoscalers"],
         storage: ["autoscaling", "horizontalpodautoscalers"],
         to_stored: autoscaler_to_stored,
-        from_stored: autoscaler::autoscaler_from_stored,
+        from_stored: autoscaler_from_stored,
     },
     Conversion {
         served: ["events.k8s.io", "v1", "events"],

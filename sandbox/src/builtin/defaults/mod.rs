@@ -7,6 +7,7 @@
 //! | `pod.rs` | the specification of a Pod, alone or in a template |
 //! | `admission.rs` | webhook configurations and admission policies |
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
+//! | `definition.rs` | CustomResourceDefinitions |
 //! | `devices.rs` | `resource.k8s.io` |
 //! | `limits.rs` | LimitRanges, ResourceQuotas, and the flow control of API requests |
 //! | `network.rs` | Endpoints, EndpointSlices, and `networking.k8s.io` |
@@ -15,6 +16,7 @@
 
 mod admission;
 mod autoscaler;
+mod definition;
 mod devices;
 mod fields;
 mod limits;
@@ -24,5 +26,6 @@ mod pod;
 mod service;
 mod storage;
 
+pub(super) use object::keeps_json;
 pub(crate) use object::{complete_object, default_object, qos_class, shown_object};
 pub(crate) use service::{has_health_check, has_node_ports};

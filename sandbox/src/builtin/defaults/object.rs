@@ -6,9 +6,9 @@ use super::fields::{each, ensure, fill, object};
 use super::pod::{
     canonicalize, default_pod_spec, default_resources, request_limits, select_own_labels,
 };
-use super::{admission, autoscaler, devices, limits, network, service, storage};
+use super::{admission, autoscaler, definition, devices, limits, network, service, storage};
 use crate::builtin::conversion::shared_storage;
-use crate::builtin::written::{drop_unset, fill_written, forget_empty_lists};
+use crate::builtin::written::{drop_unset, fill_written};
 use crate::registry::ServedKind;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -40,7 +40,7 @@ pub(crate) fn default_object(kind: &ServedKind, value: &mut Value) {
 }
 
 /// Whether objects contain JSON of the user, in which null and an empty list have a meaning.
-fn keeps_json(kind: &ServedKind) -> bool {
+pub(in crate::builtin) fn keeps_json(kind: &ServedKind) -> bool {
     kind.is_custom()
         || matches!(
             kind.kind.as_str(),
@@ -52,9 +52,6 @@ fn keeps_json(kind: &ServedKind) -> bool {
 ///
 /// A Job's selector is made from `metadata.uid`, which must be set before.
 pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<&Value>) {
-    if !keeps_json(kind) {
-        forget_empty_lists(kind, value);
-    }
     let Value::Object(fields) = value else { return };
     match (kind.group.as_str(), kind.kind.as_str(), old) {
         ("", "Service", Some(old)) => service::keep_allocated(fields, old),
@@ -122,7 +119,7 @@ fn default_fields(kind: &ServedKind, fields: &mut Map<String, Value>) {
         ("batch", "Job") => job(fields),
         ("batch", "CronJob") => cron_job(fields),
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => binding(fields),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(fields),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::definition(fields),
         _ => {}
     }
 }
@@ -534,24 +531,5 @@ fn runtime_class(fields: &mut Map<String, Value>) {
         && let Some(fixed) = object(overhead, "podFixed")
     {
         canonicalize(fixed);
-    }
-}
-
-fn definition(fields: &mut Map<String, Value>) {
-    let Some(spec) = object(fields, "spec") else {
-        return;
-    };
-    fill(spec, "conversion", json!({"strategy": "None"}));
-    let conversion = object(spec, "conversion");
-    let webhook = conversion.and_then(|conversion| object(conversion, "webhook"));
-    let client = webhook.and_then(|webhook| object(webhook, "clientConfig"));
-    if let Some(service) = client.and_then(|client| object(client, "service")) {
-        admission::service_port(service);
-    }
-    if let Some(names) = object(spec, "names")
-        && let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned)
-    {
-        fill(names, "singular", kind.to_lowercase());
-        fill(names, "listKind", format!("{kind}List"));
     }
 }

@@ -87,9 +87,18 @@ fn parse(request: &str) -> Result<(), String> {
     let body: String = body.split_whitespace().collect();
     let der = STANDARD.decode(body).map_err(|_| WRONG)?;
     // A request is a DER sequence.
-    match der.first() {
-        Some(0x30) => Ok(()),
-        _ => Err("asn1: structure error: tags don't match".into()),
+    match der.as_slice() {
+        [0x30, ..] => Ok(()),
+        [] => Err("asn1: syntax error: sequence truncated".into()),
+        [tag, rest @ ..] => Err(format!(
+            "asn1: structure error: tags don't match (16 vs {{class:{} tag:{} length:{} isCompound:{}}}) {{optional:false \
+             explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false \
+             omitEmpty:false}} certificateRequest @2",
+            tag >> 6,
+            tag & 0x1f,
+            rest.first().copied().unwrap_or_default(),
+            tag & 0x20 != 0,
+        )),
     }
 }
 
@@ -164,7 +173,7 @@ pub(super) fn signer_name(signer: &str, field: &str, found: &mut Vec<FieldError>
 
 fn conditions(object: &Value, found: &mut Vec<FieldError>) {
     let path = "status.conditions";
-    let (mut known, mut approved, mut denied) = (BTreeSet::new(), false, false);
+    let (mut known, mut decision) = (BTreeSet::new(), "");
     for (field, condition) in indexed(object, "/status/conditions", path) {
         let kind = text(condition, "/type");
         if kind.is_empty() {
@@ -179,12 +188,13 @@ fn conditions(object: &Value, found: &mut Vec<FieldError>) {
             false => &["False", "True", "Unknown"],
         };
         super::fields::choice(status, &format!("{field}.status"), statuses, found);
-        approved |= kind == "Approved";
-        denied |= kind == "Denied";
-    }
-    if approved && denied {
-        let detail = "Approved and Denied conditions are mutually exclusive";
-        found.push(FieldError::invalid(path, "Denied", detail));
+        if ["Approved", "Denied"].contains(&kind) {
+            if !decision.is_empty() && decision != kind {
+                let detail = "Approved and Denied conditions are mutually exclusive";
+                found.push(FieldError::invalid(path, kind, detail));
+            }
+            decision = kind;
+        }
     }
 }
 

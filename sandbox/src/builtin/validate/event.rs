@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::fields::{at, text};
+use super::internal_form::internal_invalid;
 use crate::builtin::event_to_core;
 use crate::names;
 use crate::schema::FieldError;
@@ -49,29 +50,39 @@ pub(super) fn event(
     let old = old.map(core);
     let old_series = old.as_ref().map(|old| at(old, "/series"));
     let series = at(&event, "/series");
-    if !series.is_null() && old_series != Some(series) && series["count"].as_i64() < Some(2) {
-        let count = series["count"].clone();
-        found.push(FieldError::invalid(
-            "series.count",
-            count,
-            "should be at least 2",
-        ));
+    if !series.is_null() && old_series != Some(series) {
+        if series["count"].as_i64() < Some(2) {
+            let detail = "should be at least 2";
+            found.push(FieldError::invalid("series.count", "", detail));
+        }
+        if series["lastObservedTime"].is_null() {
+            found.push(FieldError::required("series.lastObservedTime", ""));
+        }
     }
     match &old {
         Some(old) => {
             for field in FIXED {
                 let pointer = format!("/{field}");
                 if at(&event, &pointer) != at(old, &pointer) {
-                    let value = at(&event, &pointer).clone();
-                    found.push(FieldError::invalid(
-                        inner(field),
-                        value,
-                        "field is immutable",
-                    ));
+                    found.push(immutable(field, at(&event, &pointer)));
                 }
             }
         }
         None => new_event(&event, found),
+    }
+}
+
+fn immutable(field: &str, value: &Value) -> FieldError {
+    let detail = "field is immutable";
+    match (field, value) {
+        ("involvedObject" | "related", Value::Object(_)) => {
+            internal_invalid("core.ObjectReference", field, value, detail)
+        }
+        (
+            "reason" | "message" | "type" | "action" | "reportingComponent" | "reportingInstance",
+            Value::Null,
+        ) => FieldError::invalid(inner(field), "", detail),
+        _ => FieldError::invalid(inner(field), value.clone(), detail),
     }
 }
 

@@ -176,7 +176,7 @@ fn a_finished_job_needs_its_times() {
     let job = json!({"spec": {"completions": 1}, "status": {"conditions": [
         {"type": "Complete", "status": "True"}, {"type": "SuccessCriteriaMet", "status": "True"},
     ]}});
-    let errors = validate_status(&kind("Job"), &job);
+    let errors = validate_status(&kind("Job"), &job, None);
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,

@@ -360,9 +360,41 @@ fn success_policy(spec: &Part, policy: &Part, found: &mut Vec<FieldError>) {
 
 /// The number of indexes in a text such as `1,3-5`.
 pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
-    if text.is_empty() {
-        return Ok(0);
+    let (mut last, mut total) = (None, 0);
+    for interval in text.split(',').filter(|_| !text.is_empty()) {
+        let (first, end) = index_interval(interval, completions)?;
+        if let Some(last) = last.filter(|last| *last >= first) {
+            return Err(wrong_order(last, first));
+        }
+        total += end - first + 1;
+        last = Some(end);
     }
+    Ok(total)
+}
+
+/// The first index that two lists of intervals have in common. Intervals that cannot be read are left out.
+pub(super) fn common_index(one: &str, other: &str, completions: i64) -> Option<i64> {
+    let read = |text: &str| -> Vec<(i64, i64)> {
+        let intervals = text.split(',');
+        let read = intervals.filter_map(|interval| index_interval(interval, completions).ok());
+        read.collect()
+    };
+    let (one, other) = (read(one), read(other));
+    let (mut ones, mut others) = (one.iter().peekable(), other.iter().peekable());
+    while let (Some((first, end)), Some((other_first, other_end))) = (ones.peek(), others.peek()) {
+        if first <= other_end && other_first <= end {
+            return Some(*first.max(other_first));
+        }
+        match first <= other_first {
+            true => ones.next(),
+            false => others.next(),
+        };
+    }
+    None
+}
+
+/// The first and the last index of a text like `3-5` or `3`.
+fn index_interval(interval: &str, completions: i64) -> Result<(i64, i64), String> {
     let index = |text: &str| {
         let number = text.parse::<i64>();
         let number =
@@ -372,34 +404,25 @@ pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String>
             false => Ok(number),
         }
     };
-    let order =
-        |last: i64, next: i64| format!("non-increasing order, previous: {last}, current: {next}");
-    let (mut last, mut total) = (None, 0);
-    for interval in text.split(',') {
-        let ends: Vec<&str> = interval.splitn(4, '-').collect();
-        if ends.len() > 2 {
-            return Err(format!(
-                "the fragment {interval:?} violates the requirement that an index interval can have at most two parts separated by '-'"
-            ));
-        }
-        let first = index(ends[0])?;
-        let end = match ends.get(1) {
-            Some(end) => {
-                let end = index(end)?;
-                if first >= end {
-                    return Err(order(first, end));
-                }
-                end
-            }
-            None => first,
-        };
-        if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(order(last, first));
-        }
-        total += end - first + 1;
-        last = Some(end);
+    let ends: Vec<&str> = interval.splitn(4, '-').collect();
+    if ends.len() > 2 {
+        return Err(format!(
+            "the fragment {interval:?} violates the requirement that an index interval can have at most two parts separated by '-'"
+        ));
     }
-    Ok(total)
+    let first = index(ends[0])?;
+    let Some(end) = ends.get(1) else {
+        return Ok((first, first));
+    };
+    let end = index(end)?;
+    match first >= end {
+        true => Err(wrong_order(first, end)),
+        false => Ok((first, end)),
+    }
+}
+
+fn wrong_order(last: i64, next: i64) -> String {
+    format!("non-increasing order, previous: {last}, current: {next}")
 }
 
 /// What of a Job may not change.

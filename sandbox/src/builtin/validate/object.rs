@@ -174,7 +174,8 @@ fn config_map(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) 
     }
     if size > DATA_LIMIT {
         let limit = u64::try_from(DATA_LIMIT).unwrap_or(u64::MAX);
-        found.push(FieldError::too_long("data", limit));
+        // A real server names no field.
+        found.push(FieldError::too_long("[]", limit));
     }
     frozen(object, old, &["data", "binaryData"], found);
 }

@@ -116,7 +116,11 @@ const COUNTS: [Counts; 7] = [
 
 /// Validates a status, as a real server does in code: the counters of workloads and autoscalers, and the addresses of
 /// Ingresses.
-pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_status(
+    kind: &ServedKind,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let mut found = Vec::new();
     if kind.group == "networking.k8s.io" && kind.kind == "Ingress" {
         ingress_status(object, &mut found);
@@ -134,7 +138,10 @@ pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldErr
                 ingress.forbidden(detail, &mut found);
             }
         }
-        ("batch", "Job") => job_status(&Part::new(object, ""), &mut found),
+        ("batch", "Job") => {
+            let old = old.unwrap_or(&Value::Null);
+            job_status(&Part::new(object, ""), &Part::new(old, ""), &mut found);
+        }
         _ => {}
     }
     let counts = COUNTS.iter().find(|counts| counts.kind == kind.kind);
@@ -200,7 +207,7 @@ mod tests {
         let kinds = crate::builtin::kinds();
         let errors = |kind: &str, status: Value| -> Vec<String> {
             let kind = kinds.iter().find(|known| known.kind == kind).unwrap();
-            let errors = validate_status(kind, &json!({"status": status}));
+            let errors = validate_status(kind, &json!({"status": status}), None);
             errors.iter().map(ToString::to_string).collect()
         };
         assert!(errors("Deployment", json!({"replicas": 3, "readyReplicas": 3})).is_empty());

@@ -28,7 +28,43 @@ pub(super) struct Message<'a> {
 
 /// Records an Event about an object. The same Event again counts as one.
 pub(super) fn record(handle: &Handle, about: &Value, what: Message<'_>, message: &str) {
-    let now = handle.core().clock.timestamp();
+    write(handle, about, what, message, &Form::Counted(""));
+}
+
+/// Records an Event of the kubelet of a node about a container, or about the Pod if the path of the container is empty.
+pub(super) fn record_on_node(
+    handle: &Handle,
+    pod: &Value,
+    container: &str,
+    what: Message<'_>,
+    message: &str,
+) {
+    write(handle, pod, what, message, &Form::Counted(container));
+}
+
+/// Records an Event of a program that writes Events of `events.k8s.io`, as a scheduler does.
+pub(super) fn record_action(
+    handle: &Handle,
+    about: &Value,
+    what: Message<'_>,
+    action: &str,
+    message: &str,
+) {
+    write(handle, about, what, message, &Form::Action(action));
+}
+
+/// How an Event is written.
+enum Form<'a> {
+    /// With a count and two times, about a part of the object.
+    Counted(&'a str),
+    /// With the time, the action and, if it occurs again, a series.
+    Action(&'a str),
+}
+
+fn write(handle: &Handle, about: &Value, what: Message<'_>, message: &str, form: &Form<'_>) {
+    let clock = &handle.core().clock;
+    let now = clock.timestamp();
+    let exact = format!("{:.6}", clock.now());
     let namespace = match meta::text(about, "namespace") {
         "" => "default",
         namespace => namespace,
@@ -38,9 +74,10 @@ pub(super) fn record(handle: &Handle, about: &Value, what: Message<'_>, message:
     let Message {
         component, reason, ..
     } = what;
-    let hash = fnv(&[uid, component, kind, reason, message].join("\n"));
+    let (Form::Counted(part) | Form::Action(part)) = form;
+    let hash = fnv(&[uid, component, kind, reason, part, message].join("\n"));
     let name = format!("{}.{hash:016x}", meta::name(about));
-    let event = json!({
+    let mut event = json!({
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
@@ -55,17 +92,40 @@ pub(super) fn record(handle: &Handle, about: &Value, what: Message<'_>, message:
         "reason": reason,
         "message": message,
         "type": kind,
-        "source": {"component": component},
         "reportingComponent": component,
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
     });
+    match form {
+        Form::Counted(part) => {
+            event["source"] = json!({"component": component});
+            event["firstTimestamp"] = json!(now);
+            event["lastTimestamp"] = json!(now);
+            event["count"] = json!(1);
+            if component == KUBELET {
+                let node = &about["spec"]["nodeName"];
+                event["source"]["host"] = node.clone();
+                event["reportingInstance"] = node.clone();
+            }
+            if !part.is_empty() {
+                event["involvedObject"]["fieldPath"] = json!(part);
+            }
+        }
+        Form::Action(action) => {
+            event["eventTime"] = json!(exact);
+            event["action"] = json!(action);
+            event["reportingInstance"] = json!(format!("{component}-{MANAGER}"));
+        }
+    }
     let recorded = match handle.create(&events(), event) {
         Err(error) if error.code == 409 => {
-            handle.update(&events(), Some(namespace), &name, "", |event| {
-                event["count"] = json!(number(event, "/count") + 1);
-                event["lastTimestamp"] = json!(now);
+            handle.update(&events(), Some(namespace), &name, "", |event| match form {
+                Form::Counted(_) => {
+                    event["count"] = json!(number(event, "/count") + 1);
+                    event["lastTimestamp"] = json!(now);
+                }
+                Form::Action(_) => {
+                    let count = number(event, "/series/count").max(1) + 1;
+                    event["series"] = json!({"count": count, "lastObservedTime": exact});
+                }
             })
         }
         created => created,
@@ -75,13 +135,18 @@ pub(super) fn record(handle: &Handle, about: &Value, what: Message<'_>, message:
     }
 }
 
+/// The name of the program that runs Pods on a node.
+pub(super) const KUBELET: &str = "kubelet";
+
 /// Deletes an Event of the simulator that has not been seen for long. Returns the time until then.
 pub(super) fn expire(handle: &Handle, event: &Value) -> Option<Duration> {
     let managers = event.pointer("/metadata/managedFields")?.as_array()?;
     if managers.iter().any(|entry| entry["manager"] != MANAGER) {
         return None;
     }
-    let age = since(handle, &event["lastTimestamp"])?;
+    let times = ["/lastTimestamp", "/series/lastObservedTime", "/eventTime"];
+    let seen = times.iter().filter_map(|time| event.pointer(time));
+    let age = seen.filter_map(|time| since(handle, time)).next()?;
     let rest = KEPT.saturating_sub(age);
     if !rest.is_zero() {
         return Some(rest);

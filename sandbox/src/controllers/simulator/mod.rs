@@ -25,8 +25,12 @@
 //! - A PodDisruptionBudget counts its Pods, and the server allows evictions accordingly.
 //! - A HorizontalPodAutoscaler scales by [`Figures`](crate::Figures) that a test sets (`autoscaler/mod.rs`).
 //! - A PersistentVolumeClaim is bound to a PersistentVolume that fits, or gets one of its own (`volumes/mod.rs`). A Pod waits for its claims.
-//! - A Pod is bound to a node that its selector and its required affinity select and whose taints it tolerates, the one with the
-//!   fewest Pods. Resources, other affinities and priorities make no difference.
+//! - A Pod is bound to a node that its selector and its required affinity select, whose taints it tolerates and which has room for its requests, the one
+//!   with the fewest Pods. Each node has 8 CPUs, 32 GiB of memory and room for 1000 Pods. Other affinities and priorities make no difference, and no Pod
+//!   is preempted.
+//! - A taint with the effect `NoExecute` evicts the Pods that do not tolerate it, and the Pods of a node that does not exist are deleted after 40 s.
+//! - A container whose environment names a ConfigMap, a Secret or a key that does not exist waits (`CreateContainerConfigError`), and with it the others of
+//!   its Pod. A Pod is not ready as long as the condition of a readiness gate is not true.
 //! - A Pod starts after [`START`]. Its init containers run one after the other, each for [`INIT`], or on beside the others if they restart always. Then
 //!   its containers run. Probes succeed, at the times that they have, so a container without probes is ready at once. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
@@ -36,13 +40,12 @@
 //!   `ImagePullBackOff`. It starts once it gets another image.
 //! - A started container has a log of one line, `simulated: container … started`. [`Pods`](crate::Pods) adds other
 //!   output and programs.
-//! - Controllers record the Events that those of a cluster record when they create and delete Pods and when a Deployment scales a ReplicaSet. An Event that was not seen for an
-//!   hour is deleted.
+//! - Controllers record the Events that those of a cluster record when they create and delete Pods and when a Deployment scales a ReplicaSet. So do the scheduler
+//!   and the nodes: `Scheduled`, `FailedScheduling`, `Pulling`, `Pulled`, `Created`, `Started`, `Killing`, `BackOff`, `Failed`, `Unhealthy`. Equal Events are
+//!   counted, and a Pod has no more than 25 Events of its node at once. An Event that was not seen for an hour is deleted.
 //!
 //! Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets and Jobs adopt what their selector selects and nobody controls, and
 //! release what it no longer selects.
-//!
-//! The resources of nodes are not simulated.
 //!
 //! Delays follow the sandbox's clock, so with tokio's clock paused a roll-out takes no real time and the same steps
 //! every time.
@@ -50,8 +53,9 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `simulator.rs` | the queue of objects to reconcile |
-//! | `node.rs`, `scheduler.rs` | the nodes, and how Pods get to them |
+//! | `node.rs`, `scheduler.rs`, `allocated.rs` | the nodes, how Pods get to them, and what they occupy there |
 //! | `node_lifecycle.rs` | nodes that stop |
+//! | `taint_eviction.rs`, `pod_gc.rs` | taints that evict Pods, and Pods whose node does not exist |
 //! | `kubelet/` | Pods and their containers |
 //! | `pod_control.rs` | what all controllers of Pods do alike |
 //! | `claim.rs` | which objects a controller adopts and releases |
@@ -71,6 +75,7 @@
 //! | `events.rs` | Events |
 //! | `conditions.rs`, `object.rs` | helpers |
 
+mod allocated;
 mod autoscaler;
 mod claim;
 mod conditions;
@@ -91,11 +96,13 @@ mod node;
 mod node_lifecycle;
 mod object;
 mod pod_control;
+mod pod_gc;
 mod replica_set;
 mod scheduler;
 mod selected;
 mod simulator;
 mod stateful_set;
+mod taint_eviction;
 #[cfg(test)]
 mod tests;
 mod volumes;

@@ -120,6 +120,11 @@ pub(super) fn misfit(node: &Value, spec: &Value) -> Option<Misfit> {
     if !selects(node, spec) {
         return Some(Misfit::Affinity);
     }
+    repelled(node, spec)
+}
+
+/// Why a node takes no Pod with this specification, whichever nodes the Pod selects.
+pub(super) fn repelled(node: &Value, spec: &Value) -> Option<Misfit> {
     let cordon = json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"});
     if node["spec"]["unschedulable"] == true && !tolerates(spec, &cordon) {
         return Some(Misfit::Cordoned);

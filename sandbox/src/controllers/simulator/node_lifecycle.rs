@@ -9,7 +9,8 @@ use super::events::{self, Message};
 use super::node::{is_simulated, settle, toleration};
 use super::object::{is_true, nodes, pods, update};
 use super::pod_control::is_active;
-use crate::api::{DeleteOptions, Handle};
+use super::taint_eviction::evict;
+use crate::api::Handle;
 use crate::meta;
 
 /// How long the node controller waits for a node that says nothing.
@@ -17,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(50);
 /// How long a Pod stays on such a node, unless its tolerations say something else. In a cluster, admission adds this as a
 /// toleration to each Pod.
 const TOLERATED: Duration = Duration::from_secs(300);
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// Reports whether a node runs, and evicts the Pods of one that does not. Returns the time until the next step.
 pub(super) fn reconcile(handle: &Handle, node: &Value) -> Option<Duration> {
@@ -132,34 +133,9 @@ fn tolerated(pod: &Value) -> Option<Duration> {
     ))
 }
 
-fn evict(handle: &Handle, pod: &Value) {
-    let now = handle.core().clock.timestamp();
-    update(handle, &pods(), pod, "status", |pod| {
-        let condition = Condition {
-            kind: "DisruptionTarget",
-            status: "True",
-            reason: "DeletionByTaintManager",
-            message: "Taint manager: deleting due to NoExecute taint".to_owned(),
-        };
-        conditions::set(&mut pod["status"], &condition, false, &now);
-    });
-    let (namespace, name) = (meta::text(pod, "namespace"), meta::name(pod));
-    let options = DeleteOptions {
-        uid: Some(meta::uid(pod).to_owned()),
-        ..DeleteOptions::default()
-    };
-    // An error means that it is gone already.
-    let _ = handle.delete(&pods(), Some(namespace), name, &options);
-    let text = format!("Marking for deletion Pod {namespace}/{name}");
-    record(handle, pod, false, "TaintManagerEviction", &text);
-}
-
 fn record(handle: &Handle, about: &Value, warning: bool, reason: &str, text: &str) {
     let what = Message {
-        component: match reason {
-            "TaintManagerEviction" => "taint-eviction-controller",
-            _ => "node-controller",
-        },
+        component: "node-controller",
         warning,
         reason,
     };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::allocated::Allocated;
 use super::autoscaler::{Autoscalers, autoscalers};
 use super::claim::is_selected;
 use super::events::{self, events};
@@ -15,7 +16,9 @@ use super::object::{
     claims, controller, cron_jobs, daemon_sets, deployments, jobs, nodes, pods, replica_sets,
     replication_controllers, resource_of, services, stateful_sets,
 };
+use super::pod_gc::PodGc;
 use super::selected::Selected;
+use super::taint_eviction::TaintEviction;
 use super::{
     MANAGER, cron_job, daemon_set, deployment, disruption, endpoints, load_balancer,
     namespace_defaults, node_lifecycle, replica_set, scheduler, stateful_set, volumes,
@@ -42,7 +45,16 @@ pub(crate) struct Simulator {
     jobs: Jobs,
     autoscalers: Autoscalers,
     selected: Selected,
+    allocated: Allocated,
+    /// The Pods for which no node has room, and when to look for it again, if there is reason to.
+    without_room: BTreeSet<ObjectKey>,
+    room: Option<Moment>,
+    taint_eviction: TaintEviction,
+    pod_gc: PodGc,
 }
+
+/// How long Pods wait after others have made room. All that happens meanwhile is one reason to look.
+const AFTER_ROOM: Duration = Duration::from_millis(100);
 
 /// An object to reconcile: its kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +119,11 @@ impl Simulator {
             jobs: Jobs::default(),
             autoscalers: Autoscalers::default(),
             selected: Selected::default(),
+            allocated: Allocated::default(),
+            without_room: BTreeSet::new(),
+            room: None,
+            taint_eviction: TaintEviction::default(),
+            pod_gc: PodGc::default(),
         }
     }
 
@@ -120,6 +137,7 @@ impl Simulator {
         let mut waiting = BTreeSet::new();
         loop {
             let due = self.later.keys().next().map(|(due, _)| *due);
+            let due = due.into_iter().chain(self.room).min();
             let clock = &core.clock;
             let wake = async move {
                 match due {
@@ -177,6 +195,9 @@ impl Simulator {
                     self.enqueue_partners(&resource, &object);
                     if resource == nodes() {
                         self.enqueue_for_nodes();
+                        self.enqueue_pods_of(meta::name(&object));
+                    } else if resource == pods() && self.allocated.put(&object) {
+                        self.look_for_room();
                     }
                     self.enqueue_namespace_of(&resource, &object);
                     self.enqueue(ObjectKey::of(resource, &object));
@@ -199,6 +220,12 @@ impl Simulator {
                     if resource == pods() {
                         self.handle.core().containers.forget(uid);
                         self.kubelet.forget(uid);
+                        self.taint_eviction.forget(uid);
+                        self.pod_gc.forget(uid);
+                        self.without_room.remove(&ObjectKey::of(pods(), &object));
+                        if self.allocated.remove(uid) {
+                            self.look_for_room();
+                        }
                     } else if resource == jobs() {
                         self.jobs.forget(uid);
                         job::release(&self.handle, &object);
@@ -334,7 +361,15 @@ impl Simulator {
         }
     }
 
-    /// Enqueues the Pods of a node that is gone: nobody else ends them now.
+    /// Plans another look at the Pods for which there was no room.
+    fn look_for_room(&mut self) {
+        if !self.without_room.is_empty() && self.room.is_none() {
+            let now = self.handle.core().clock.moment();
+            self.room = Some(now.saturating_add(AFTER_ROOM));
+        }
+    }
+
+    /// Enqueues the Pods of a node: what happens to them depends on its taints, and on whether it exists.
     fn enqueue_pods_of(&mut self, node: &str) {
         for pod in self.handle.list(&pods(), None) {
             if pod["spec"]["nodeName"] == node {
@@ -362,6 +397,12 @@ impl Simulator {
 
     fn enqueue_due(&mut self) {
         let now = self.handle.core().clock.moment();
+        if self.room.is_some_and(|room| room <= now) {
+            self.room = None;
+            for pod in std::mem::take(&mut self.without_room) {
+                self.enqueue(pod);
+            }
+        }
         while let Some(entry) = self.later.first_entry() {
             if entry.key().0 > now {
                 return;
@@ -400,7 +441,7 @@ impl Simulator {
             item.resource.group.as_str(),
             item.resource.resource.as_str(),
         ) {
-            ("", "pods") => self.reconcile_pod(&object),
+            ("", "pods") => self.reconcile_pod(item, &object),
             ("", "nodes") => node_lifecycle::reconcile(handle, &object),
             ("", "namespaces") => namespace_defaults::reconcile(handle, &object),
             ("", "services") => {
@@ -425,28 +466,42 @@ impl Simulator {
         }
     }
 
-    fn reconcile_pod(&mut self, pod: &Value) -> Option<Duration> {
+    fn reconcile_pod(&mut self, item: &ObjectKey, pod: &Value) -> Option<Duration> {
         job::release_orphan(&self.handle, pod);
-        let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
+        let name = pod.pointer("/spec/nodeName").and_then(Value::as_str);
+        let name = name.filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return self.reconcile_unbound(item, pod);
+        };
+        self.without_room.remove(item);
+        let Some(node) = self.handle.get(&nodes(), None, name) else {
+            return match meta::is_deleting(pod) {
+                true => self.kubelet.end(&self.handle, pod),
+                false => self.pod_gc.reconcile(&self.handle, pod),
+            };
+        };
+        self.pod_gc.forget(meta::uid(pod));
+        let evicted = self.taint_eviction.reconcile(&self.handle, pod, &node);
         let rules = &self.handle.core().containers.rules;
-        match node.unwrap_or_default() {
-            // Nobody is there to start or to end containers.
-            node if rules.stopped_since(node).is_some() => None,
-            // The sandbox does not run that node, so another program ends its Pods.
-            node if !node::is_simulated(node) && self.has_node(node) => None,
-            _ if meta::is_deleting(pod) => self.kubelet.end(&self.handle, pod),
-            "" => {
-                scheduler::schedule(&self.handle, pod);
-                None
-            }
-            node if node::is_simulated(node) => self.kubelet.reconcile(&self.handle, pod),
-            // The Pod is bound to a node that does not exist.
-            _ => None,
+        // Nobody is there to start or to end containers, or another program does.
+        if rules.stopped_since(name).is_some() || !node::is_simulated(name) {
+            return evicted;
         }
+        let next = match meta::is_deleting(pod) {
+            true => self.kubelet.end(&self.handle, pod),
+            false => self.kubelet.reconcile(&self.handle, pod),
+        };
+        evicted.into_iter().chain(next).min()
     }
 
-    fn has_node(&self, name: &str) -> bool {
-        self.handle.get(&nodes(), None, name).is_some()
+    fn reconcile_unbound(&mut self, item: &ObjectKey, pod: &Value) -> Option<Duration> {
+        if meta::is_deleting(pod) {
+            return self.kubelet.end(&self.handle, pod);
+        }
+        if scheduler::schedule(&self.handle, &self.allocated, pod) {
+            self.without_room.insert(item.clone());
+        }
+        None
     }
 }
 

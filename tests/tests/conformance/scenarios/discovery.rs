@@ -97,6 +97,7 @@ pub(crate) async fn documents(run: &mut Run) {
         run.step(path, Ask::get(path)).await;
     }
     metrics(run).await;
+    identity(run).await;
     // Some do not read the method.
     for path in [
         "/api",
@@ -112,20 +113,43 @@ pub(crate) async fn documents(run: &mut Run) {
             .await;
         run.step(format!("delete {path}"), Ask::delete(path)).await;
     }
-    // A real server has more checks than those of the sandbox.
     for path in [
         "/readyz?verbose",
+        "/healthz?verbose",
         "/livez?verbose&exclude=b&exclude=etcd&exclude=a",
+        "/livez/poststarthook/rbac/bootstrap-roles",
+        "/livez/shutdown",
     ] {
-        let text = run.send_unrecorded(Ask::get(path)).await.body;
-        let lines = text.as_str().unwrap_or_default().lines();
-        let known = |line: &&str| {
-            !line.starts_with("[+]")
-                || ["ping ", "log ", "etcd "]
-                    .iter()
-                    .any(|name| line[3..].starts_with(name))
-        };
-        run.record(path, lines.filter(known).collect::<Vec<_>>().into());
+        run.step(path, Ask::get(path)).await;
+    }
+}
+
+/// The list of paths, and how others verify tokens. Issuer, addresses and keys belong to each server.
+async fn identity(run: &mut Run) {
+    let paths = run.send_unrecorded(Ask::get("/")).await.body;
+    let own = ["/metrics/", "/statusz"];
+    let listed = paths["paths"].as_array().unwrap().iter();
+    let shared = listed.filter(|path| {
+        let path = path.as_str().unwrap();
+        !path.contains("pilothouse.dev") && !own.iter().any(|own| path.starts_with(own))
+    });
+    run.record("paths", shared.cloned().collect::<Vec<_>>().into());
+    let keys = "/openid/v1/jwks";
+    run.step(format!("{keys}: as JSON"), Ask::get(keys)).await;
+    for path in ["/.well-known/openid-configuration", keys] {
+        let answer = run.send_unrecorded(Ask::get(path).accept("*/*")).await;
+        let mut body = answer.body.clone();
+        body["issuer"].take();
+        body["jwks_uri"].take();
+        for key in body["keys"].as_array_mut().into_iter().flatten() {
+            for part in ["kid", "x", "y"] {
+                key[part] = key[part].as_str().unwrap().len().into();
+            }
+        }
+        run.record(
+            path,
+            json!({"code": answer.code, "type": answer.content_type, "body": body}),
+        );
     }
 }
 

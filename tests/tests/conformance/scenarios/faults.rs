@@ -72,7 +72,25 @@ pub(super) fn of_each() -> impl Iterator<Item = Scenario> {
     })
 }
 
+/// A user who may do everything, without a client certificate: a request for a certificate shows who makes it.
+const SIGNER: &str = "conformance-signer";
+
 async fn each(run: &mut Run, faults: &Faults) {
+    let is_signed = faults.plural == "certificatesigningrequests";
+    if is_signed {
+        let binding = json!({
+            "metadata": {"name": SIGNER}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": SIGNER}],
+        });
+        let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+        run.send_unrecorded(Ask::post(bindings, binding)).await;
+        let allowed = Ask::get(bindings).with_user(SIGNER);
+        run.until(allowed, |answer| answer.code == 200).await;
+    }
+    let by = |ask: Ask| match is_signed {
+        true => ask.with_user(SIGNER),
+        false => ask,
+    };
     // The real server creates no account by itself here.
     let account = json!({"metadata": {"name": "default"}});
     run.send_unrecorded(Ask::post(run.path("v1/serviceaccounts"), account))
@@ -89,19 +107,19 @@ async fn each(run: &mut Run, faults: &Faults) {
             format!("{path}?dryRun=All"),
             with_fault(&faults.object, line),
         );
-        (step(line), ask)
+        (step(line), by(ask))
     });
     run.steps(asks.collect::<Vec<_>>()).await;
     if changed.is_empty() {
         return;
     }
     let made = run
-        .send_unrecorded(Ask::post(&path, faults.object.clone()))
+        .send_unrecorded(by(Ask::post(&path, faults.object.clone())))
         .await;
     assert_eq!(made.code, 201, "{made:?}");
     let asks = changed
         .iter()
-        .map(|line| (step(line), change(&stored, line)));
+        .map(|line| (step(line), by(change(&stored, line))));
     run.steps(asks.collect::<Vec<_>>()).await;
     // A real server protects some kinds with a finalizer that a controller removes.
     let free = json!({"metadata": {"finalizers": null}});

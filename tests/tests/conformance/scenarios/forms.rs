@@ -18,6 +18,14 @@ pub(crate) async fn of_answers(run: &mut Run) {
                 PARTIAL.replace("Metadata", "MetadataList"),
             ),
             ("metadata or all", format!("{PARTIAL},application/json")),
+            ("older table", TABLE.replace("v=v1", "v=v1beta1")),
+            ("older metadata", PARTIAL.replace("v=v1", "v=v1beta1")),
+            (
+                "older metadata of a list",
+                PARTIAL
+                    .replace("Metadata", "MetadataList")
+                    .replace("v=v1", "v=v1beta1"),
+            ),
             ("stream", "application/json;stream=watch".into()),
             ("anything", "*/*".into()),
         ];
@@ -35,7 +43,7 @@ pub(crate) async fn of_answers(run: &mut Run) {
                 ("listed", "labelSelector=odd%3Dtrue".into()),
                 ("listed in pages", "limit=1".into()),
             ] {
-                if *form == "metadata of a list" && query.starts_with("watch") {
+                if form.ends_with("metadata of a list") && query.starts_with("watch") {
                     continue;
                 }
                 let ask = Ask::get(format!("{path}?{query}")).accept(accept);

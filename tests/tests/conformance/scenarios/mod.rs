@@ -3,6 +3,7 @@
 mod admission;
 mod apply;
 mod audit;
+mod autoscalers;
 mod controllers;
 mod conversion;
 mod crud;
@@ -26,9 +27,11 @@ mod refusals;
 mod reviews;
 mod selectable_fields;
 mod services;
+mod sizes;
 mod status;
 mod stored_versions;
 mod subresources;
+mod unusual;
 mod validation;
 mod watch_lists;
 mod webhooks;
@@ -115,12 +118,19 @@ scenarios! {
     "patches" => patches::deployment,
     "patches-custom" => patches::custom,
     "status" => status::subresources,
+    "job-status" => status::of_jobs,
     "pods" => subresources::pods,
     "admission" => admission::of_pods,
     "admission-of-claims" => admission::of_claims,
     "admission-of-ingresses" => admission::of_ingresses,
     "limit-ranges" => limits::of_ranges,
     "quotas" => limits::of_quotas,
+    "sizes-of-objects" => sizes::of_objects,
+    "sizes-of-requests" => sizes::of_requests,
+    "nulls" => unusual::nulls,
+    "texts" => unusual::texts,
+    "autoscaler-status" => autoscalers::of_status,
+    "autoscaler-versions" => autoscalers::of_two_versions,
     "runtime-classes" => limits::of_runtime_classes,
     "webhooks" => webhooks::of_admission,
     "deadlines" => deadlines::of_requests,
@@ -133,6 +143,7 @@ scenarios! {
     "controllers-written-endpoints" => controllers::of_written_endpoints,
     "controllers-roles" => controllers::of_roles,
     "controllers-budgets" => controllers::of_budgets,
+    "controllers-service-ranges" => services::of_more_ranges,
     "policies" => policies::of_admission,
     "mutating-policies" => policies::of_mutation,
     "conversion" => conversion::of_custom_resources,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::{Ask, Run};
+use crate::run::{Answer, Ask, Run};
 
 pub(crate) async fn of_allocation(run: &mut Run) {
     let path = run.path("v1/services");
@@ -140,6 +140,12 @@ pub(crate) async fn of_allocation(run: &mut Run) {
 
 /// The objects of the addresses.
 pub(crate) async fn of_addresses(run: &mut Run) {
+    let own = "/api/v1/namespaces/default/services/kubernetes";
+    let deleted = run.send_unrecorded(Ask::delete(own)).await;
+    run.record("own service: deleted", deleted.code.into());
+    let back = run.until(Ask::get(own), |answer| answer.code == 200).await;
+    let shown = json!({"type": back.body["spec"]["type"], "ip": back.body["spec"]["clusterIP"], "labels": back.body["metadata"]["labels"]});
+    run.record("own service: back", shown);
     const ADDRESSES: &str = "/apis/networking.k8s.io/v1/ipaddresses";
     let range = Ask::get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes");
     let answer = run.until(range, |answer| {
@@ -345,4 +351,65 @@ fn mask(spec: &mut Value) {
     for value in values.into_iter().filter(|value| chosen(value)) {
         *value = "chosen".into();
     }
+}
+
+/// Ranges of addresses beside the first one.
+pub(crate) async fn of_more_ranges(run: &mut Run) {
+    const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+    let services = run.path("v1/services");
+    let service = |name: &str, address: &str| {
+        let body = json!({"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
+        Ask::post(&services, body)
+    };
+    let shown = |answer: &Answer| {
+        let mut conditions = answer.body["status"]["conditions"].clone();
+        for one in conditions.as_array_mut().into_iter().flatten() {
+            one["lastTransitionTime"].take();
+        }
+        json!({"finalizers": answer.body["metadata"]["finalizers"], "conditions": conditions, "spec": answer.body["spec"]})
+    };
+    run.step("no range", service("early", "10.200.0.5")).await;
+    let range =
+        json!({"metadata": {"name": "conformance-more"}, "spec": {"cidrs": ["10.200.0.0/28"]}});
+    run.send_unrecorded(Ask::post(RANGES, range)).await;
+    let one = format!("{RANGES}/conformance-more");
+    let is = |status: &'static str| {
+        move |answer: &Answer| {
+            let conditions = answer.body["status"]["conditions"].as_array();
+            conditions
+                .into_iter()
+                .flatten()
+                .any(|one| one["status"] == status)
+        }
+    };
+    let ready = run.until(Ask::get(&one), is("True")).await;
+    run.record("ready", shown(&ready));
+    // The server takes a moment to use the range.
+    let created = run
+        .until(service("more", "10.200.0.5"), |answer| answer.code == 201)
+        .await;
+    run.record("an address of it", created.body["spec"].clone());
+    run.step("the same address", service("again", "10.200.0.5"))
+        .await;
+    run.step("its first address", service("first", "10.200.0.0"))
+        .await;
+    run.step("its last address", service("last", "10.200.0.15"))
+        .await;
+    let address = "/apis/networking.k8s.io/v1/ipaddresses/10.200.0.5";
+    let address = run
+        .until(Ask::get(address), |answer| answer.code == 200)
+        .await;
+    run.record(
+        "its object",
+        json!([address.body["spec"], address.body["metadata"]["labels"]]),
+    );
+    run.send_unrecorded(Ask::delete(&one)).await;
+    let held = run.until(Ask::get(&one), is("False")).await;
+    run.record("held", shown(&held));
+    run.step("another address", service("late", "10.200.0.6"))
+        .await;
+    run.send_unrecorded(Ask::delete(format!("{services}/more")))
+        .await;
+    let gone = run.until(Ask::get(&one), |answer| answer.code == 404).await;
+    run.record("gone", gone.code.into());
 }

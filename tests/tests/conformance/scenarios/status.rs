@@ -1,6 +1,6 @@
 //! The subresources status and scale, and the generation.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     gadget::{GADGETS, gadget, install},
@@ -158,4 +158,108 @@ pub(crate) async fn subresources(run: &mut Run) {
         .await;
     run.step("a kind without scale", Ask::get(format!("{map}/scale")))
         .await;
+}
+
+/// What of the status of a Job may not change, and what is judged only when it changes.
+pub(crate) async fn of_jobs(run: &mut Run) {
+    let path = run.path("batch/v1/jobs");
+    let job = |name: &str, fields: Value| {
+        let mut job = json!({"metadata": {"name": name}, "spec": {
+            "completions": 4, "parallelism": 2, "completionMode": "Indexed", "backoffLimitPerIndex": 1,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}},
+        }});
+        for (name, value) in fields.as_object().unwrap() {
+            job["spec"][name] = value.clone();
+        }
+        job
+    };
+    let start = "2026-01-01T00:00:00Z";
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
+    for (name, fields, first) in [
+        (
+            "counted",
+            json!({}),
+            json!({"startTime": start, "failed": 2, "succeeded": 2, "active": 1, "completedIndexes": "0,1", "failedIndexes": "2"}),
+        ),
+        (
+            "scaled",
+            json!({"parallelism": 4}),
+            json!({"startTime": start, "succeeded": 2, "completedIndexes": "0,1"}),
+        ),
+        (
+            "resumed",
+            json!({"suspend": false}),
+            json!({"startTime": start, "conditions": [condition("Suspended", "True")]}),
+        ),
+        (
+            "complete",
+            json!({}),
+            json!({"startTime": start, "completionTime": "2026-01-01T01:00:00Z", "conditions": [condition("SuccessCriteriaMet", "True"), condition("Complete", "True")]}),
+        ),
+        (
+            "failed",
+            json!({}),
+            json!({"startTime": start, "conditions": [condition("FailureTarget", "True"), condition("Failed", "True")]}),
+        ),
+    ] {
+        run.send_unrecorded(Ask::post(&path, job(name, fields)))
+            .await;
+        let status = format!("{path}/{name}/status");
+        run.step(
+            format!("{name}: first"),
+            Ask::merge(&status, json!({"status": first})),
+        )
+        .await;
+        let dry = format!("{status}?dryRun=All");
+        for (step, change) in [
+            ("fewer failures", json!({"failed": 1})),
+            ("fewer successes", json!({"succeeded": 1})),
+            (
+                "another start",
+                json!({"startTime": "2026-01-01T00:30:00Z"}),
+            ),
+            ("no start", json!({"startTime": null})),
+            (
+                "another end",
+                json!({"completionTime": "2026-01-01T02:00:00Z"}),
+            ),
+            ("no end", json!({"completionTime": null})),
+            ("no conditions", json!({"conditions": null})),
+            (
+                "resumed",
+                json!({"startTime": null, "conditions": [condition("Suspended", "False")]}),
+            ),
+            ("too many ready", json!({"ready": 3})),
+            ("overlap", json!({"completedIndexes": "0-2"})),
+            (
+                "a goal",
+                json!({"conditions": [condition("SuccessCriteriaMet", "True")]}),
+            ),
+            ("active", json!({"active": 2, "terminating": 1})),
+        ] {
+            run.step(
+                format!("{name}: {step}"),
+                Ask::merge(&dry, json!({"status": change})),
+            )
+            .await;
+        }
+    }
+    // A smaller Job has indexes that are too large. They are judged when they change.
+    let counted = format!("{path}/counted");
+    run.send_unrecorded(Ask::merge(
+        &counted,
+        json!({"spec": {"completions": 2, "parallelism": 2}}),
+    ))
+    .await;
+    let dry = format!("{counted}/status?dryRun=All");
+    run.step(
+        "smaller: active",
+        Ask::merge(&dry, json!({"status": {"active": 0}})),
+    )
+    .await;
+    run.step(
+        "smaller: failed indexes",
+        Ask::merge(&dry, json!({"status": {"failedIndexes": "3"}})),
+    )
+    .await;
 }

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::environment;
+use super::pod_events::PodEvents;
 use super::pod_status::{self, Exit, Which, cannot_be_pulled, images};
 use super::probes::{self, Turn};
 use crate::api::{DeleteOptions, Handle};
@@ -17,6 +19,8 @@ const BACK_OFF: Duration = Duration::from_secs(10);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
 /// Containers that ran as long as this start again without a back-off.
 const STABLE: Duration = Duration::from_secs(600);
+/// The pause after which a node looks again whether the environment of a container is complete.
+const LOOK: Duration = Duration::from_secs(2);
 /// The pause before containers that exited for the first time start again.
 const RESTART: Duration = Duration::from_secs(1);
 
@@ -37,6 +41,11 @@ struct Life {
     rule: Option<u64>,
     /// How often its containers exited without having been stable; before they run, how often the present init container did.
     exits: u32,
+    events: PodEvents,
+    /// Whether the Events of this step are recorded.
+    is_told: bool,
+    /// What the environment of a container lacks, as it was told last.
+    lacks: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +53,8 @@ enum Step {
     Starting,
     /// An image cannot be pulled.
     PullFailed,
+    /// It still cannot be pulled.
+    PullBackOff,
     /// The init container with this number runs.
     Initializing(usize),
     /// It failed, and starts again after this time.
@@ -62,11 +73,15 @@ impl Life {
             since: now,
             rule: None,
             exits: 0,
+            events: PodEvents::default(),
+            is_told: false,
+            lacks: None,
         }
     }
 
     fn enter(&mut self, step: Step, handle: &Handle) {
         self.step = step;
+        self.is_told = false;
         self.since = handle.core().clock.moment();
     }
 
@@ -97,14 +112,16 @@ impl Kubelet {
             false => Step::Starting,
         };
         let uid = meta::uid(pod).to_owned();
-        let life = self
-            .lives
-            .entry(uid)
-            .or_insert_with(|| Life::new(step, handle.core().clock.moment()));
+        let life = self.lives.entry(uid).or_insert_with(|| Life {
+            // The Events of containers that run already were recorded before.
+            is_told: step == Step::Running,
+            ..Life::new(step, handle.core().clock.moment())
+        });
         if let Some(limit) = pod["spec"]["activeDeadlineSeconds"].as_u64() {
             let age = since(handle, &pod["status"]["startTime"]);
             if age.is_some_and(|age| age >= Duration::from_secs(limit)) {
                 pod_status::deadline_exceeded(handle, pod);
+                life.events.deadline_exceeded(handle, pod);
                 return None;
             }
             let next = life.live(handle, pod);
@@ -127,6 +144,12 @@ impl Kubelet {
         let life = life.or_insert_with(|| Life::new(Step::Ending, handle.core().clock.moment()));
         if life.step != Step::Ending {
             life.enter(Step::Ending, handle);
+        }
+        if !life.is_told {
+            life.is_told = true;
+            for container in pod_status::running_containers(pod) {
+                life.events.stopped(handle, pod, container);
+            }
         }
         if !killed && let Some(rest) = life.rest(STOP, handle) {
             return Some(rest);
@@ -165,7 +188,7 @@ impl Life {
         let refused =
             |image: &str| behaviour == Behaviour::ImagePullError || cannot_be_pulled(image);
         let broken = images(pod).any(refused);
-        if self.step == Step::PullFailed && !broken {
+        if matches!(self.step, Step::PullFailed | Step::PullBackOff) && !broken {
             self.enter(Step::Starting, handle);
         }
         match self.step {
@@ -193,13 +216,18 @@ impl Life {
                 self.live(handle, pod)
             }
             Step::PullFailed => {
-                let rest = self.rest(BACK_OFF, handle);
-                let reason = match rest {
-                    Some(_) => "ErrImagePull",
-                    None => "ImagePullBackOff",
+                let Some(rest) = self.rest(BACK_OFF, handle) else {
+                    self.enter(Step::PullBackOff, handle);
+                    return self.live(handle, pod);
                 };
-                pod_status::waiting(handle, pod, reason, refused);
-                rest
+                pod_status::waiting(handle, pod, "ErrImagePull", refused);
+                self.tell_pull(handle, pod, refused);
+                Some(rest)
+            }
+            Step::PullBackOff => {
+                pod_status::waiting(handle, pod, "ImagePullBackOff", refused);
+                self.tell_pull(handle, pod, refused);
+                None
             }
             Step::Running => self.run(handle, pod, rule),
             Step::Restarting(pause, exit, probe) => {
@@ -210,6 +238,10 @@ impl Life {
                 self.enter(Step::Running, handle);
                 // Another run: a rule for a limited number of runs may be used up.
                 self.rule = None;
+                self.is_told = true;
+                for container in Which(probe).containers(pod) {
+                    self.events.started(handle, pod, container);
+                }
                 pod_status::restarted(handle, pod, exit, Which(probe));
                 self.live(handle, pod)
             }
@@ -217,7 +249,56 @@ impl Life {
         }
     }
 
+    /// Records the Events of images that cannot be pulled, once in each step.
+    fn tell_pull(&mut self, handle: &Handle, pod: &Value, refused: impl Fn(&str) -> bool) {
+        if self.is_told {
+            return;
+        }
+        self.is_told = true;
+        for container in pod_status::all_containers(pod) {
+            if refused(container["image"].as_str().unwrap_or_default()) {
+                match self.step {
+                    Step::PullFailed => self.events.pull_failed(handle, pod, container),
+                    _ => self.events.pull_backs_off(handle, pod, container),
+                }
+            }
+        }
+    }
+
+    /// Whether one of these containers cannot be created. If so, that is reported.
+    fn lacks_environment(&mut self, handle: &Handle, pod: &Value, containers: &[&Value]) -> bool {
+        let missing = |container: &&Value| environment::missing(handle, pod, container);
+        let all = containers.iter();
+        let found: Vec<(&Value, String)> = all
+            .filter_map(|container| Some((*container, missing(container)?)))
+            .collect();
+        if found.is_empty() {
+            self.lacks = None;
+            return false;
+        }
+        let texts: Vec<&str> = found.iter().map(|(_, why)| why.as_str()).collect();
+        let lacks = texts.join(", ");
+        if self.lacks.as_ref() != Some(&lacks) {
+            pod_status::misconfigured(handle, pod, |container| {
+                let mut found = found.iter();
+                let this = found.find(|(one, _)| one["name"] == container["name"]);
+                this.map(|(_, why)| why.clone())
+            });
+            for (container, why) in &found {
+                self.events.misconfigured(handle, pod, container, why);
+            }
+            self.lacks = Some(lacks);
+        }
+        true
+    }
+
     fn run(&mut self, handle: &Handle, pod: &Value, rule: Option<Applied>) -> Option<Duration> {
+        if !self.is_told {
+            self.is_told = true;
+            for container in Which(None).containers(pod) {
+                self.events.started(handle, pod, container);
+            }
+        }
         // A rule that is set while the containers run counts from there.
         let begun = rule.map_or(self.since, |rule| rule.since.max(self.since));
         let (code, after) = match rule.map(|rule| rule.behaviour).unwrap_or_default() {
@@ -252,9 +333,22 @@ impl Life {
             .pointer("/spec/initContainers")
             .and_then(Value::as_array);
         let Some(container) = all.and_then(|all| all.get(index)) else {
+            let all: Vec<&Value> = Which(None).containers(pod).collect();
+            if self.lacks_environment(handle, pod, &all) {
+                return Some(LOOK);
+            }
             self.enter(Step::Running, handle);
             return self.live(handle, pod);
         };
+        if !self.is_told {
+            if self.lacks_environment(handle, pod, &[container]) {
+                return Some(LOOK);
+            }
+            // The container starts now.
+            self.is_told = true;
+            self.since = handle.core().clock.moment();
+            self.events.started(handle, pod, container);
+        }
         let name = container["name"].as_str().unwrap_or_default();
         if container["restartPolicy"] == "Always" {
             let elapsed = handle.core().clock.since(self.since);
@@ -290,6 +384,9 @@ impl Life {
         self.exits = self.exits.saturating_add(1);
         let pause = self.back_off().unwrap_or(RESTART);
         pod_status::init_exited(handle, pod, name, exit, Some(self.back_off()));
+        if self.back_off().is_some() {
+            self.events.backs_off(handle, pod, container);
+        }
         self.enter(Step::InitRestarting(index, pause), handle);
         Some(pause)
     }
@@ -327,6 +424,9 @@ impl Life {
             list.filter(move |one| number == 0 || sidecar(one))
         });
         let outcomes: Vec<_> = containers.map(probed).collect();
+        if unready {
+            self.tell_unready(handle, pod);
+        }
         if let Some(probe) = outcomes.iter().find_map(|outcome| outcome.kills) {
             return self.exit(handle, pod, Exit::TERMINATED, Some(probe));
         }
@@ -343,7 +443,9 @@ impl Life {
         probe: Option<Probe>,
     ) -> Option<Duration> {
         if let Some(probe) = probe {
-            pod_status::tell_probe(handle, pod, probe);
+            for container in Which(Some(probe)).containers(pod) {
+                self.events.unhealthy(handle, pod, container, probe);
+            }
         }
         let again = match pod["spec"]["restartPolicy"].as_str() {
             Some("Never") => false,
@@ -361,7 +463,25 @@ impl Life {
         let pause = self.back_off().unwrap_or(RESTART);
         self.enter(Step::Restarting(pause, exit, probe), handle);
         pod_status::restarting(handle, pod, exit, self.back_off(), Which(probe));
+        if self.back_off().is_some() {
+            for container in Which(probe).containers(pod) {
+                self.events.backs_off(handle, pod, container);
+            }
+        }
         Some(pause)
+    }
+
+    /// Records that the readiness probe of a container fails that was ready.
+    fn tell_unready(&mut self, handle: &Handle, pod: &Value) {
+        let probe = Probe::Readiness;
+        let current = handle.get(&pods(), Some(meta::text(pod, "namespace")), meta::name(pod));
+        let Some(current) = current else { return };
+        for container in Which(Some(probe)).containers(pod) {
+            let was = pod_status::is_container_ready(pod, container);
+            if was && !pod_status::is_container_ready(&current, container) {
+                self.events.unhealthy(handle, pod, container, probe);
+            }
+        }
     }
 
     /// The pause before the next start. The first start after an exit has none.

@@ -4,9 +4,17 @@
 //! | --- | --- |
 //! | `kubelet.rs` | the steps in the life of a Pod |
 //! | `probes.rs` | when the probes of a container succeed and fail |
+//! | `environment.rs` | what the environment of a container needs |
 //! | `pod_status.rs` | what each step writes into the status |
+//! | `pod_conditions.rs` | the conditions in it |
+//! | `pod_events.rs` | the Events of each step |
 
+mod environment;
+#[cfg(test)]
+mod events_test;
 mod kubelet;
+mod pod_conditions;
+mod pod_events;
 mod pod_status;
 mod probes;
 #[cfg(test)]

@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::pod_conditions::{condition, is_ready, uninitialized, unready};
 use crate::api::Handle;
-use crate::controllers::simulator::conditions::{self, Condition};
-use crate::controllers::simulator::events::{self, Message};
 use crate::controllers::simulator::node;
 use crate::controllers::simulator::object::{pods, update};
 use crate::meta;
@@ -95,10 +94,50 @@ pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl F
             condition(status, "Initialized", true, "", &now);
         } else {
             status["initContainerStatuses"] = init;
-            condition(status, "Initialized", false, UNINITIALIZED, &now);
+            uninitialized(pod, &now);
         }
-        unready(status, "ContainersNotReady", &now);
+        unready(pod, "ContainersNotReady", &now);
     });
+}
+
+/// Reports that containers cannot be created. `missing` tells what their environment lacks. The others wait for them.
+pub(super) fn misconfigured(
+    handle: &Handle,
+    pod: &Value,
+    missing: impl Fn(&Value) -> Option<String>,
+) {
+    let now = handle.core().clock.timestamp();
+    write(handle, pod, |pod| {
+        let [containers, init] = [MAIN, INIT].map(|list| {
+            changed(pod, list, |container, _, status| {
+                if let Some(why) = missing(container) {
+                    let reason = "CreateContainerConfigError";
+                    status["state"] = json!({"waiting": {"reason": reason, "message": why}});
+                } else if status["state"]["waiting"]["reason"] == "CreateContainerConfigError" {
+                    status["state"] = json!({"waiting": {"reason": "ContainerCreating"}});
+                }
+            })
+        });
+        let is_initialized = !has_init(pod) || ended_well(&init);
+        let has_init = has_init(pod);
+        let status = &mut pod["status"];
+        status["containerStatuses"] = containers;
+        if has_init {
+            status["initContainerStatuses"] = init;
+        }
+        if is_initialized {
+            condition(status, "Initialized", true, "", &now);
+        }
+        unready(pod, "ContainersNotReady", &now);
+    });
+}
+
+/// Whether each init container has ended, or runs on beside the others.
+fn ended_well(init: &Value) -> bool {
+    let mut init = init.as_array().into_iter().flatten();
+    init.all(|status| {
+        status["state"]["running"].is_object() || status["state"]["terminated"]["exitCode"] == 0
+    })
 }
 
 /// Reports that every container runs. `probed` tells whether a container has started and is ready, from its specification and its old status.
@@ -123,11 +162,11 @@ pub(super) fn running(
                 status["ready"] = json!(ready);
             }
         });
-        let is_ready = |list: &Value| {
+        let all_ready = |list: &Value| {
             let mut statuses = list.as_array().into_iter().flatten();
             statuses.all(|status| status["ready"] == true)
         };
-        let ready = is_ready(&containers) && is_ready(&init);
+        let ready = all_ready(&containers) && all_ready(&init);
         started(pod, &now);
         let has_init = has_init(pod);
         let status = &mut pod["status"];
@@ -141,12 +180,9 @@ pub(super) fn running(
         for kind in ["Initialized", "PodReadyToStartContainers"] {
             condition(status, kind, true, "", &now);
         }
-        if ready {
-            for kind in ["ContainersReady", "Ready"] {
-                condition(status, kind, true, "", &now);
-            }
-        } else {
-            unready(status, "ContainersNotReady", &now);
+        match ready {
+            true => is_ready(pod, &now),
+            false => unready(pod, "ContainersNotReady", &now),
         }
     });
 }
@@ -175,12 +211,12 @@ pub(super) fn restarting(
         if has_init {
             status["initContainerStatuses"] = init;
         }
-        unready(status, "ContainersNotReady", &now);
+        unready(pod, "ContainersNotReady", &now);
     });
 }
 
 /// The name of a Pod in messages about its containers.
-fn place(pod: &Value) -> String {
+pub(super) fn place(pod: &Value) -> String {
     let (name, namespace) = (meta::name(pod), meta::text(pod, "namespace"));
     format!("{name}_{namespace}({})", meta::uid(pod))
 }
@@ -215,34 +251,17 @@ fn end(
 pub(super) struct Which(pub(super) Option<Probe>);
 
 impl Which {
+    pub(super) fn containers(self, pod: &Value) -> impl Iterator<Item = &Value> {
+        [MAIN, INIT].into_iter().flat_map(move |list| {
+            containers(pod, list).filter(move |container| self.has(list, container))
+        })
+    }
+
     fn has(self, list: List, container: &Value) -> bool {
         let runs = list == MAIN || container["restartPolicy"] == "Always";
         match self.0 {
             Some(probe) => runs && container.get(probe.field()).is_some(),
             None => list == MAIN,
-        }
-    }
-}
-
-/// Records that a probe failed too often.
-pub(super) fn tell_probe(handle: &Handle, pod: &Value, probe: Probe) {
-    let (word, title) = match probe {
-        Probe::Startup => ("startup", "Startup"),
-        Probe::Readiness => ("readiness", "Readiness"),
-        Probe::Liveness => ("liveness", "Liveness"),
-    };
-    let message = |warning, reason| Message {
-        component: "kubelet",
-        warning,
-        reason,
-    };
-    let text = format!("{title} probe failed: simulated");
-    events::record(handle, pod, message(true, "Unhealthy"), &text);
-    for list in [MAIN, INIT] {
-        for container in containers(pod, list).filter(|one| one.get(probe.field()).is_some()) {
-            let name = container["name"].as_str().unwrap_or_default();
-            let text = format!("Container {name} failed {word} probe, will be restarted");
-            events::record(handle, pod, message(false, "Killing"), &text);
         }
     }
 }
@@ -297,9 +316,8 @@ pub(super) fn init_exited(
 pub(super) fn init_failed(handle: &Handle, pod: &Value) {
     let now = handle.core().clock.timestamp();
     write(handle, pod, |pod| {
-        let status = &mut pod["status"];
-        status["phase"] = json!("Failed");
-        unready(status, "PodFailed", &now);
+        pod["status"]["phase"] = json!("Failed");
+        unready(pod, "PodFailed", &now);
     });
 }
 
@@ -372,7 +390,7 @@ pub(super) fn exited(handle: &Handle, pod: &Value, exit: Exit) {
             condition(status, "Initialized", true, reason, &now);
         }
         condition(status, "PodReadyToStartContainers", false, "", &now);
-        unready(status, reason, &now);
+        unready(pod, reason, &now);
     });
 }
 
@@ -424,12 +442,6 @@ fn started(pod: &mut Value, now: &str) {
     condition(status, "PodScheduled", true, "", now);
 }
 
-fn unready(status: &mut Value, reason: &str, now: &str) {
-    for kind in ["ContainersReady", "Ready"] {
-        condition(status, kind, false, reason, now);
-    }
-}
-
 /// Writes the first line of each log: that the container is simulated.
 fn begin_logs(handle: &Handle, pod: &Value) {
     for container in containers(pod, MAIN) {
@@ -455,17 +467,41 @@ fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
 }
 
 /// A list of containers: its path, and the path of its statuses.
-type List = (&'static str, &'static str);
+pub(super) type List = (&'static str, &'static str);
 
-const MAIN: List = ("/spec/containers", "/status/containerStatuses");
-const INIT: List = ("/spec/initContainers", "/status/initContainerStatuses");
+pub(super) const MAIN: List = ("/spec/containers", "/status/containerStatuses");
+pub(super) const INIT: List = ("/spec/initContainers", "/status/initContainerStatuses");
 
-/// The reason of the condition as long as init containers run.
-const UNINITIALIZED: &str = "ContainersNotInitialized";
-
-fn containers(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
+pub(super) fn containers(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
     let containers = pod.pointer(list.0).and_then(Value::as_array);
     containers.into_iter().flatten()
+}
+
+/// Every container of a Pod, the init containers first.
+pub(super) fn all_containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    containers(pod, INIT).chain(containers(pod, MAIN))
+}
+
+/// The containers that run.
+pub(super) fn running_containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let runs = |list, container: &Value| {
+        let mut statuses = statuses_of(pod, list);
+        statuses.any(|one| one["name"] == container["name"] && one["state"]["running"].is_object())
+    };
+    [INIT, MAIN]
+        .into_iter()
+        .flat_map(move |list| containers(pod, list).filter(move |one| runs(list, one)))
+}
+
+/// Whether a container is ready, as the status says.
+pub(super) fn is_container_ready(pod: &Value, container: &Value) -> bool {
+    let mut statuses = statuses_of(pod, MAIN).chain(statuses_of(pod, INIT));
+    statuses.any(|one| one["name"] == container["name"] && one["ready"] == true)
+}
+
+pub(super) fn statuses_of(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
+    let statuses = pod.pointer(list.1).and_then(Value::as_array);
+    statuses.into_iter().flatten()
 }
 
 fn has_init(pod: &Value) -> bool {
@@ -511,16 +547,6 @@ fn changed(pod: &Value, list: List, change: impl Fn(&Value, &Value, &mut Value))
         status
     };
     containers(pod, list).map(status).collect()
-}
-
-fn condition(status: &mut Value, kind: &str, is: bool, reason: &str, now: &str) {
-    let condition = Condition {
-        kind,
-        status: if is { "True" } else { "False" },
-        reason,
-        message: String::new(),
-    };
-    conditions::set(status, &condition, false, now);
 }
 
 /// An address in 10.244.0.0/16 that depends only on the UID.

@@ -283,7 +283,8 @@ async fn a_pod_goes_to_the_node_of_its_volume() {
     let waiting = world.get(&pods(), "one");
     assert_eq!(
         condition(&waiting, "PodScheduled").unwrap()["message"],
-        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/2 nodes are \
+         available: 2 Preemption is not helpful for scheduling."
     );
     let second = world.handle.get(&nodes(), None, "sandbox-2").unwrap();
     let host = &second["metadata"]["labels"]["kubernetes.io/hostname"];
@@ -310,7 +311,7 @@ async fn a_pod_waits_for_its_claim_and_protects_it() {
     );
     assert_eq!(
         scheduled["message"],
-        "0/1 nodes are available: persistentvolumeclaim \"data\" not found."
+        "0/1 nodes are available: persistentvolumeclaim \"data\" not found. not found"
     );
     world.create(&claims(), claim("data", &json!({})));
     world.pass(1).await;

@@ -168,7 +168,10 @@ pub(crate) async fn access(run: &mut Run) {
             "auth can-i get /metrics --as=ann",
             "auth can-i create namespaces --as=ann",
             "auth can-i '*' '*'",
+            "auth can-i --list",
             "auth can-i --list --as=ann",
+            "auth can-i --list --as=ann --no-headers",
+            "auth can-i --list --as=bob --as-group=staff",
             "auth can-i get pods --as=ann -q",
             "auth whoami --as=ann --as-group=staff --as-uid=7",
             "auth whoami --as=ann -o json",
@@ -205,6 +208,11 @@ pub(crate) async fn pods(run: &mut Run) {
             "debug single --image=debug:1",
             "debug single --image=debug:1 -c side",
             "debug none --image=debug:1",
+            "debug single --image=debug:1 --target=main --profile=general -c targeted -- sh",
+            "debug single --image=debug:1 --copy-to=copied --share-processes -c copy",
+            "debug single --copy-to=changed --set-image=main=main:9",
+            "get pod copied -o jsonpath={.spec.shareProcessNamespace}{.spec.containers[*].image}",
+            "get pod changed -o jsonpath={.spec.containers[*].image}",
             "get pod single -o jsonpath={.spec.ephemeralContainers[*].image}",
             "set image pod/single main=main:2",
             "label pod single extra=yes",
@@ -218,6 +226,7 @@ pub(crate) async fn pods(run: &mut Run) {
 
 /// Nodes that no kubelet keeps.
 pub(crate) async fn nodes(run: &mut Run) {
+    account(run).await;
     let node = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kubectl-node"}}"#;
     run.kubectl("create a node", "create -f -", node).await;
     commands(
@@ -235,6 +244,8 @@ pub(crate) async fn nodes(run: &mut Run) {
             "get node kubectl-node -o wide",
             "describe node kubectl-node",
             "drain kubectl-node --timeout=5s",
+            "debug node/kubectl-node --image=debug:1",
+            "debug node/none --image=debug:1",
             "delete node kubectl-node",
         ],
     )
