@@ -1,4 +1,6 @@
-//! `add kind` and `add webhook` on the created operator: what it writes, and that it changes nothing a second time.
+//! `add kind` and `add webhook` on the created operator: what it writes, and that it changes nothing a second time. And what `new` asks for.
+
+mod terminal;
 
 use std::{
     fs,
@@ -6,6 +8,8 @@ use std::{
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
+
+use terminal::Terminal;
 
 fn cargo_pilothouse(folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
@@ -54,6 +58,34 @@ fn nothing_waits_for_an_input_that_is_no_terminal() {
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(input);
+}
+
+/// What a word of a terminal's user becomes, and what is said about a wrong one.
+#[test]
+fn on_a_terminal_new_asks_for_the_kind_until_the_answer_is_right() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-pilothouse"));
+    command
+        .args(["pilothouse", "new", "greeting"])
+        .current_dir(temporary.path());
+    let Some(mut terminal) = Terminal::start(&command) else {
+        return;
+    };
+    terminal.until("Kind of its objects [Greeting]: ");
+    terminal.types("salute\n");
+    let said = terminal.until("Kind of its objects [Greeting]: ");
+    let why = "`salute` is not a kind: write at most 60 letters and digits, beginning with a capital letter";
+    assert!(said.contains(why), "{said}");
+    assert!(!temporary.path().join("greeting").exists());
+    terminal.types("Salute\n");
+    terminal.until("apiVersion of the kind [example.com/v1]: ");
+    // An empty answer takes what is suggested.
+    terminal.types("\n");
+    terminal.until("greeting has the operator `greeting` for the kind Salute.");
+    terminal.end();
+    let source = temporary.path().join("greeting/src/salute.rs");
+    let source = fs::read_to_string(source).unwrap();
+    assert!(source.contains("group = \"example.com\", version = \"v1\""));
 }
 
 #[test]

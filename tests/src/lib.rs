@@ -1,6 +1,7 @@
 //! End-to-end suites over the framework and the sandbox, and the tools they need.
 
 mod attributes;
+pub mod chromium;
 pub mod gauges;
 pub mod interface;
 pub mod kubectl;

@@ -1,10 +1,9 @@
 //! The operator's debug page: its data about each key, and how a browser shows it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsStr,
-    io::{self, Write},
     path::Path,
     process::Command,
     sync::Arc,
@@ -15,13 +14,18 @@ use crate::probe::{Widget, widget};
 use pilothouse::{
     controller::annotations::PAUSED,
     k8s::api::core::v1::ConfigMap,
-    operator::{DebugReport, Operator, Running},
+    operator::{Operator, Running},
     prelude::*,
     resource::{Object, ObjectKey},
     server::Address,
     testing::{Cluster, RequestMatcher},
 };
+use pilothouse_tests::chromium::{Browser, chromium};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 /// A type into which a ConfigMap with text cannot be decoded.
 #[derive(Resource, Deserialize, Serialize, Clone, Debug)]
@@ -54,6 +58,13 @@ impl Reconciler for Acts {
                 cx.apply(words("of-writes")).await?;
                 Ok(Action::requeue_after(Duration::from_millis(1)))
             }
+            "mixed" => {
+                cx.apply(words("of-mixed")).await?;
+                match widget.spec.size {
+                    3 => Err(Failure::new("three is too many").terminal()),
+                    _ => Ok(Action::wait()),
+                }
+            }
             _ => Ok(Action::wait()),
         }
     }
@@ -81,7 +92,7 @@ async fn busy(cluster: &Cluster, operator: Operator) -> Running {
     running
 }
 
-fn json(report: &DebugReport) -> Value {
+fn json(report: &impl Serialize) -> Value {
     serde_json::to_value(report).unwrap()
 }
 
@@ -180,12 +191,9 @@ async fn the_debug_page_drops_failures_after_a_deletion_or_a_success() {
 /// A browser loads the page, waits for the requests of its script, and returns the rendered page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_renders_the_debug_page() {
-    let browser = env::var_os("PILOTHOUSE_CHROMIUM").unwrap_or_else(|| "chromium".into());
-    if Command::new(&browser).arg("--version").output().is_err() {
-        // Not `eprintln!`, because the harness hides the output of a passing test.
-        let line = b"skipped: Chromium: none found\n";
-        return io::stderr().write_all(line).unwrap();
-    }
+    let Some(browser) = chromium() else {
+        return;
+    };
     let cluster = Cluster::start().unwrap();
     let operator = Operator::new("acts").debug_page();
     let operator = operator.metrics_address(Address::loopback(0));
@@ -250,6 +258,143 @@ async fn a_browser_renders_the_debug_page() {
         }
         assert!(picture > 20_000, "{picture}");
     }
+}
+
+/// What the search of the debug page answers.
+async fn found(running: &Running, contains: &str) -> Value {
+    let address = running.http_address().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "GET /debug/search.json?contains={contains} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    serde_json::from_str(body).unwrap()
+}
+
+#[tokio::test]
+async fn the_search_finds_objects_by_a_part_of_their_key() {
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("acts").debug_page();
+    let operator = operator.metrics_address(Address::loopback(0));
+    let running = busy(&cluster, operator).await;
+    for number in 0..105 {
+        let many = widget(&format!("many-{number:03}"), 1);
+        cluster.create(&many).await.unwrap();
+    }
+    let until = async |contains: &str, expected: &Value| {
+        let mut seen = Value::Null;
+        for _ in 0..1000 {
+            seen = found(&running, contains).await;
+            if seen == *expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{contains}: {seen:#}");
+    };
+    let of = |name: String| json!({"controller": "widget", "key": format!("default/{name}")});
+
+    let returns = json!({"objects": [of("returns".into())], "more": 0});
+    until("ret", &returns).await;
+    // As a browser writes `t/ret`: the namespace is a part of the key.
+    until("t%2Fret", &returns).await;
+    let most: Vec<_> = (0..100)
+        .map(|number| of(format!("many-{number:03}")))
+        .collect();
+    until("many", &json!({"objects": most, "more": 5})).await;
+    until("nowhere", &json!({"objects": [], "more": 0})).await;
+}
+
+/// The text of an element after `condition` has become true.
+async fn text_after(browser: &mut Browser, element: &str, condition: &str) -> String {
+    let script = format!(
+        "(async () => {{
+            const text = () => document.querySelector({element:?}).textContent;
+            for (let tries = 0; tries < 600 && !({condition}); tries++) await new Promise(done => setTimeout(done, 50));
+            return ({condition}) ? text() : 'not so: ' + {condition:?} + ' in ' + text();
+        }})()"
+    );
+    browser.evaluate(&script).await
+}
+
+/// The classes of the reconciles in the timeline, after a script that clicks something.
+async fn timeline(browser: &mut Browser, script: &str) -> BTreeSet<String> {
+    let classes = "[...document.querySelectorAll('#timeline > li')].map(one => one.className)";
+    browser.evaluate(&format!("{script}; {classes}")).await
+}
+
+/// A reader types into the search and clicks on the filters of the timeline.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_searches_an_object_and_filters_its_timeline() {
+    let Some(browser) = chromium() else {
+        return;
+    };
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("acts").debug_page();
+    let operator = operator.metrics_address(Address::loopback(0));
+    let running = busy(&cluster, operator).await;
+    cluster.faults().release_watches();
+    // One reconcile that writes, one that has nothing to write, and one that fails.
+    cluster.create(&widget("mixed", 1)).await.unwrap();
+    let key = ObjectKey::new(Some("default"), "mixed");
+    let outcomes = || {
+        let report = running.object_report("widget", &key).unwrap();
+        json(&report.reconciles)
+    };
+    for (size, ends) in [(2, "succeeded"), (3, "failed, not retried")] {
+        let before = outcomes().as_array().unwrap().len();
+        let patch = json!({"spec": {"size": size}});
+        cluster.patch::<Widget>("mixed", patch).await.unwrap();
+        let reconciled = || {
+            let outcomes = outcomes();
+            let outcomes = outcomes.as_array().unwrap();
+            outcomes.len() > before && outcomes[0]["outcome"] == ends
+        };
+        while !reconciled() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    let url = format!("http://{}/debug", running.http_address().unwrap());
+    let mut browser = Browser::start(&browser).await;
+    browser.open(&url).await;
+    let hidden: bool = browser
+        .evaluate("document.querySelector('#found').hidden")
+        .await;
+    assert!(hidden, "nothing was searched for");
+    let types = "const filter = document.querySelector('#filter'); filter.value = 'rest'; filter.dispatchEvent(new Event('input'))";
+    let _: Value = browser.evaluate(&format!("{{ {types} }}; null")).await;
+    let shown = "!document.querySelector('#found').hidden && text().includes('/')";
+    let objects = text_after(&mut browser, "#objects", shown).await;
+    assert!(objects.ends_with("widgetdefault/rests"), "{objects}");
+    let nothing = "text() === 'No key that contains this has work.'";
+    text_after(&mut browser, "#keys", nothing).await;
+
+    // The object that was found is opened by a click.
+    let click = "document.querySelector('#objects a').click(); location.hash";
+    let hash: String = browser.evaluate(click).await;
+    assert_eq!(hash, "#widget/default%2Frests");
+
+    browser.open(&format!("{url}#widget/default%2Fmixed")).await;
+    let failed = "text().includes('three is too many')";
+    let text = text_after(&mut browser, "#timeline", failed).await;
+    assert!(text.contains("apply ConfigMap default/of-mixed"), "{text}");
+    // Nothing is loaded again meanwhile.
+    let still = "document.querySelector('#follow').click()";
+    let set = |classes: &[&str]| classes.iter().map(|one| (*one).to_owned()).collect();
+    let all: BTreeSet<String> = set(&["", "bad", "dim"]);
+    assert_eq!(timeline(&mut browser, still).await, all);
+    let failures = "document.querySelector('#only-failed').click()";
+    assert_eq!(timeline(&mut browser, failures).await, set(&["bad"]));
+    // The second click shows all again.
+    assert_eq!(timeline(&mut browser, failures).await, all);
+    let writes = "document.querySelector('#with-quiet').click()";
+    assert_eq!(timeline(&mut browser, writes).await, set(&["", "bad"]));
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// What a browser makes of a page: the rendered page, what the browser says, and the size of a picture of it.

@@ -4,9 +4,12 @@
 //! program of a few lines without dependencies: it starts this test as an operator.
 
 mod careless;
+mod costly;
 mod loud;
 mod mistaken;
 mod stuck;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 mod timed;
 
 use std::{
@@ -28,6 +31,7 @@ use pilothouse::{
     prelude::*,
 };
 use tempfile::TempDir;
+use terminal::Terminal;
 
 /// Which operator this process is.
 const OPERATOR: &str = "PILOTHOUSE_TEST_OPERATOR";
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Ok("loud") => return loud::operator().main(),
         Ok("mistaken") => return mistaken::operator().main(),
         Ok("careless") => return careless::operator().main(),
+        Ok("costly") => return costly::operator().main(),
         Ok("stuck") => return stuck::operator().main(),
         Ok("timed") => return timed::operator().main(),
         Ok(_) => return greeting::operator().main(),
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
             .as_ref()
             .is_none_or(|chosen| name.contains(chosen.as_str()))
     };
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 6] = [
         (
             "saving_a_source_restarts_the_operator_and_everything_else_stays",
             || {
@@ -65,6 +70,14 @@ fn main() -> ExitCode {
                 let runtime = tokio::runtime::Runtime::new().unwrap();
                 runtime.block_on(dev_says_what_it_waits_for_and_what_nothing_acts_on());
             },
+        ),
+        ("dev_shows_a_live_line_on_a_terminal", || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(dev_shows_a_live_line_on_a_terminal());
+        }),
+        (
+            "check_says_where_a_rule_costs_too_much_and_what_bounds_it",
+            check_says_where_a_rule_costs_too_much_and_what_bounds_it,
         ),
         (
             "check_finds_each_mistake_and_none_in_what_new_writes",
@@ -134,6 +147,22 @@ fn finds_nothing(operator: &str) {
 
 fn check_takes_no_write_of_time_or_of_the_framework_as_a_mistake() {
     finds_nothing("timed");
+}
+
+fn check_says_where_a_rule_costs_too_much_and_what_bounds_it() {
+    let package = package("costly");
+    let output = cargo_pilothouse(package.path(), "check").output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = include_str!("costly.rs").lines();
+    let line = line.take_while(|line| !line.contains("self.all")).count() + 1;
+    for expected in [
+        &format!("cli/tests/programs/costly.rs:{line}: programs::costly::Basket: spec.fruits: "),
+        "estimated rule cost exceeds budget by factor of more than 100x: `self.all(a, self.all(b, a == b))`",
+        "add `max_items` to spec.fruits",
+    ] {
+        assert!(said.contains(expected), "no `{expected}` in:\n{said}");
+    }
 }
 
 fn check_finds_each_mistake_and_none_in_what_new_writes() {
@@ -236,6 +265,13 @@ impl Dev {
         }
     }
 
+    /// Waits for a line that contains the text, if it was not printed before.
+    fn has(&mut self, text: &str) {
+        if !self.seen.iter().any(|line| line.contains(text)) {
+            self.until(text);
+        }
+    }
+
     /// Sends a signal, after which it has to end in order.
     fn stop(&mut self, signal: &str) {
         let id = self.process.id().to_string();
@@ -333,6 +369,32 @@ async fn dev_says_what_it_waits_for_and_what_nothing_acts_on() {
     dev.stop("-TERM");
 }
 
+async fn dev_shows_a_live_line_on_a_terminal() {
+    let package = package("quiet");
+    let command = cargo_pilothouse(package.path(), "dev");
+    let Some(mut terminal) = Terminal::start(&command) else {
+        return;
+    };
+    terminal.until("export KUBECONFIG=");
+    let path = terminal.until("\r\n");
+    terminal.until("greeting is running.");
+    terminal.until("greeting: 0 objects");
+    let options = KubeconfigOptions {
+        path: Some(path.into()),
+        ..KubeconfigOptions::default()
+    };
+    let client = Client::new(Config::from_kubeconfig(&options).await.unwrap()).unwrap();
+    let greetings = Api::<Greeting>::namespaced(&client, "default");
+    let created = greetings
+        .create(&PostParams::default(), &example("a"))
+        .await;
+    created.unwrap();
+    // In place of the line before.
+    terminal.until("\r\x1b[2Kgreeting: 1 object");
+    terminal.types("\x03");
+    assert!(terminal.end().contains("Stopping …"));
+}
+
 async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     let package = package("quiet");
     let folder = package.path();
@@ -371,12 +433,16 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     ] {
         fs::write(&main, text).unwrap();
         dev.until("has changed.");
+        dev.until("Building shown …");
         dev.until("The operator of the last build goes on.");
         let (params, object) = (PostParams::default(), example(name));
         greetings.create(&params, &object).await.unwrap();
         has_text(&maps, name, "hello").await;
     }
     assert!(dev.seen.contains(&"src/main.rs has changed.".to_owned()));
+    // The compiler prints on the other output.
+    dev.has("error: expected ");
+    dev.has("--> src/main.rs:1:");
     let refused = dev.seen.iter().find(|line| line.contains("self.words"));
     let expected = "cli/tests/programs/mistaken.rs:13: programs::mistaken::Greeting: spec: x-kubernetes-validations[0].rule: `self.words > 0` does not compile: ERROR: <input>:1:5: undefined field 'words'";
     assert!(

@@ -1,4 +1,4 @@
-//! Checks of the book: each error has an entry, each link leads somewhere, a browser shows each page, and the tables of the reference are those of the programs.
+//! Checks of the book: each error has an entry, each link leads somewhere, each concept has a picture, each command exists, a browser shows each page, and the tables of the reference are those of the programs.
 
 use std::{
     fs,
@@ -6,8 +6,10 @@ use std::{
 };
 
 mod browser;
+mod commands;
 mod errors;
 mod links;
+mod pictures;
 mod recipes;
 mod reference;
 

@@ -155,7 +155,7 @@ impl Open<'_> {
             ("console", None) => self.commands(false),
             ("console", Some(("fails", ""))) => self.commands(true),
             ("console", Some(("terminal", name))) => Ok(self.terminal(name)),
-            ("sh" | "text", None) => Ok(Vec::new()),
+            ("sh" | "text", None) | ("console", Some(("elsewhere", ""))) => Ok(Vec::new()),
             _ => problem(&format!("no rule says what a block `{}` is", self.words)),
         }
     }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_page_becomes_the_steps_of_its_reader() {
         let page = "In `src/a.rs`:\n\n```rust,ignore in=src/a.rs\nfn a() {}\n```\n\n```console\n$ one \\\n  two\nout\n\n$ three\n```\n\n\
-                    ```console terminal=dev\n$ dev\n…\nready\n^C\n```\n```text\nnothing\n```\n```console fails\n$ no\n```\n";
+                    ```console terminal=dev\n$ dev\n…\nready\n^C\n```\n```text\nnothing\n```\n```console elsewhere\n$ one\n```\n```console fails\n$ no\n```\n";
         let found = steps("a.md", page).unwrap();
         let at = |line| Place {
             page: "a.md".into(),
@@ -263,7 +263,7 @@ mod tests {
             terminal(16, Scene::Begin("dev".into())),
             terminal(18, Scene::Appears("ready".into())),
             terminal(19, Scene::Interrupt),
-            run(25, "no", true, &[]),
+            run(28, "no", true, &[]),
         ];
         assert_eq!(found, expected);
     }

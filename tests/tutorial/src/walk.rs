@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    output,
+    include, output,
     page::{Command, Place, Scene, Step},
     source,
     terminal::{Shell, Terminal},
@@ -64,12 +64,34 @@ pub fn pages(repository: &Path) -> Result<Vec<(String, String)>, String> {
         .collect()
 }
 
-/// Walks through the steps in an empty folder, and returns what was not as the book shows it.
+/// The text of another page of the book, with what it includes.
+///
+/// # Errors
+/// If the page or what it includes cannot be read.
+pub fn page(repository: &Path, name: &str) -> Result<String, String> {
+    include::page(&repository.join("book/src").join(name))
+}
+
+/// Where a reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// An empty folder, in which the copy of the repository is called `pilothouse`.
+    Beside,
+    /// The copy of the repository.
+    Repository,
+}
+
+/// Walks through the steps in an empty folder, as [`walk_from`] does.
+pub fn walk(tools: &Tools, steps: &[Step]) -> Vec<String> {
+    walk_from(Start::Beside, tools, steps)
+}
+
+/// Walks through the steps, and returns what was not as the book shows it.
 ///
 /// After an output or an exit code that differs the walk goes on, so that one walk shows all differences. It stops after a listing that has no place, after
 /// a command that does not end, and after a line that does not appear.
-pub fn walk(tools: &Tools, steps: &[Step]) -> Vec<String> {
-    let mut walk = match Walk::begin(tools) {
+pub fn walk_from(start: Start, tools: &Tools, steps: &[Step]) -> Vec<String> {
+    let mut walk = match Walk::begin(start, tools) {
         Ok(walk) => walk,
         Err(problem) => return vec![problem],
     };
@@ -109,7 +131,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn begin(tools: &'a Tools) -> Result<Self, String> {
+    fn begin(start: Start, tools: &'a Tools) -> Result<Self, String> {
         let begin = || {
             let temporary = tempfile::tempdir()?;
             let folder = temporary.path().canonicalize()?;
@@ -121,13 +143,17 @@ impl<'a> Walk<'a> {
             if let Some(kubectl) = &tools.kubectl {
                 symlink(kubectl, folder.join("bin/kubectl"))?;
             }
-            let shell = Shell::start(bash(tools, &folder), &home)?;
+            let begins = match start {
+                Start::Beside => &home,
+                Start::Repository => &tools.repository,
+            };
+            let shell = Shell::start(bash(tools, &folder), begins)?;
             std::io::Result::Ok((temporary, folder, shell))
         };
         let (temporary, folder, mut shell) = begin().map_err(|error| error.to_string())?;
-        // The tool is not built with all optimizations, and with the locked dependencies. Its target folder is another one than the folder of the builds:
+        // The tool and the operators are not built with all optimizations, and the tool with the locked dependencies. Its target folder is another one than the folder of the builds:
         // otherwise Cargo waits for itself.
-        let quick = "cargo() { case $1 in install) CARGO_TARGET_DIR=$CARGO_INSTALL_ROOT/target command cargo \"$@\" --debug --locked ;; *) command cargo \"$@\" ;; esac; }";
+        let quick = "cargo() { case $1 in install) CARGO_TARGET_DIR=$CARGO_INSTALL_ROOT/target command cargo \"$@\" --debug --locked ;; build) command cargo \"${@/#--release/--profile=dev}\" ;; *) command cargo \"$@\" ;; esac; }";
         shell.run(quick, LIMIT)?;
         Ok(Self {
             tools,
@@ -296,7 +322,15 @@ fn bash(tools: &Tools, folder: &Path) -> process::Command {
             bash.env_remove(&name);
         }
     }
-    bash.env_remove("CARGO_TARGET_DIR")
+    // The folder of the reader is the home, and Cargo stays where it is.
+    for (name, place) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        if let (None, Some(home)) = (env::var_os(name), env::home_dir()) {
+            bash.env(name, home.join(place));
+        }
+    }
+    bash.env("HOME", folder.join("home"))
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("CARGO_TARGET_DIR")
         .env_remove("KUBECONFIG")
         // What was built for the repository is not built again; the programs are in the folder of the reader.
         .env("CARGO_BUILD_BUILD_DIR", &tools.target)

@@ -1,11 +1,17 @@
 //! The tutorial of the book, walked in an empty folder.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use tutorial::{
     page::{Step, steps},
-    walk::{Tools, pages, walk},
+    walk::{Start, Tools, page, pages, walk, walk_from},
 };
+
+/// Walks that build wait for each other: what they print in time depends on it.
+static BUILDS: Mutex<()> = Mutex::new(());
 
 fn all_steps(repository: &Path) -> Vec<Step> {
     let pages = pages(repository).unwrap();
@@ -127,7 +133,30 @@ fn an_edit_that_breaks_a_listing_an_output_or_a_command_is_found() {
 #[test]
 #[ignore = "builds an operator again and again: `.ci/run long tutorial`"]
 fn the_tutorial_works_as_it_is_printed() {
+    let _alone = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let tools = Tools::of_environment();
     let problems = walk(&tools, &all_steps(&tools.repository));
     assert!(problems.is_empty(), "\n{}", problems.join("\n\n"));
+}
+
+/// Walks through a page that is no part of the tutorial.
+fn works(name: &str, start: Start) {
+    let _alone = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let tools = Tools::of_environment();
+    let steps = steps(name, &page(&tools.repository, name).unwrap()).unwrap();
+    assert!(steps.len() > 8, "{steps:?}");
+    let problems = walk_from(start, &tools, &steps);
+    assert!(problems.is_empty(), "\n{}", problems.join("\n\n"));
+}
+
+#[test]
+#[ignore = "builds an operator: `.ci/run long tutorial`"]
+fn the_quick_start_works_as_it_is_printed() {
+    works("quick-start.md", Start::Repository);
+}
+
+#[test]
+#[ignore = "builds two operators and the tool: `.ci/run long tutorial`"]
+fn an_own_project_works_as_it_is_printed() {
+    works("own-project.md", Start::Beside);
 }

@@ -4,19 +4,29 @@ use tokio::time::sleep;
 
 use crate::{
     controller::ControllerReport,
-    operator::{Running, logs::show_below},
+    operator::{
+        Running,
+        logs::{renew_below, show_below},
+    },
 };
 
 /// The line is renewed after this time, if something has changed.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// After so many intervals the line is written again, also if nothing has changed.
+const UNCHANGED: usize = 4;
 
 /// Shows on a terminal, below the log, one line with the work of the operator, until the future is dropped.
 pub(in crate::operator) async fn show_summary(running: &Running) -> ! {
     let _cleared = Cleared;
+    let mut turn: usize = 0;
     loop {
         let report = running.debug_report();
         let controllers: Vec<String> = report.controllers.iter().map(summary).collect();
         show_below(&controllers.join(" | "));
+        if turn.is_multiple_of(UNCHANGED) {
+            renew_below();
+        }
+        turn = turn.wrapping_add(1);
         sleep(INTERVAL).await;
     }
 }
@@ -54,6 +64,7 @@ impl Drop for Cleared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::{FailureReport, KeyActivity, KeyReport};
 
     #[test]
     fn the_summary_names_only_what_there_is() {
@@ -74,5 +85,26 @@ mod tests {
         report.running = 1;
         report.paused = 2;
         assert_eq!(summary(&report), "website: 3 objects, 1 running, 2 paused");
+        report.waiting = 4;
+        // One that has failed, and one that is only delayed.
+        let key = |last_failure| KeyReport {
+            key: "default/home".into(),
+            state: KeyActivity::Delayed,
+            for_seconds: None,
+            due_in_seconds: None,
+            priority: None,
+            failures: 0,
+            last_failure,
+            waits_for: Vec::new(),
+        };
+        let failure = FailureReport {
+            text: "no backend".into(),
+            seconds_ago: 1.0,
+        };
+        report.keys = vec![key(Some(failure)), key(None)];
+        assert_eq!(
+            summary(&report),
+            "website: 3 objects, 1 running, 4 waiting, 2 paused, 1 failing"
+        );
     }
 }

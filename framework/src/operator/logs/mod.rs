@@ -25,7 +25,7 @@ pub use handle::{LogError, LogHandle};
 use json::JsonLines;
 use terminal::LogTerminal;
 #[cfg(feature = "dev")]
-pub(super) use terminal::show_below;
+pub(super) use terminal::{renew_below, show_below};
 pub(super) use watch::WatchedSettings;
 
 use super::traces::TraceLayer;

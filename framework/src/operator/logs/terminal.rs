@@ -32,6 +32,16 @@ pub(in crate::operator) fn show_below(text: &str) {
     let _ = write!(io::stderr(), "{CLEAR}{below}");
 }
 
+/// Writes the line below the log again, because another process may have cleared it: `cargo pilothouse dev` writes to the same terminal.
+#[cfg(feature = "dev")]
+pub(in crate::operator) fn renew_below() {
+    let below = BELOW.lock().unwrap_or_else(PoisonError::into_inner);
+    if !below.is_empty() {
+        // If nobody reads standard error any more, the operator goes on.
+        let _ = write!(io::stderr(), "{CLEAR}{below}");
+    }
+}
+
 impl Write for LogTerminal {
     /// Writes whole lines: the log passes each of its lines in one piece.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {

@@ -1,10 +1,9 @@
 //! The book in a browser: on a wide and on a narrow screen, light and dark.
 //!
-//! mdBook builds the book, `files.rs` serves it, and `chromium.rs` controls a browser without a window. mdBook is the program of
+//! mdBook builds the book, `files.rs` serves it, and `pilothouse_tests::chromium` controls a browser without a window. mdBook is the program of
 //! `PILOTHOUSE_MDBOOK` or of the PATH, and the browser that of `PILOTHOUSE_CHROMIUM`. If `PILOTHOUSE_PICTURES` names a folder, some pages are stored there
 //! as pictures.
 
-mod chromium;
 mod files;
 
 use std::{
@@ -12,14 +11,14 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    io::{self, Write},
     path::Path,
     process::Command,
 };
 
+use pilothouse_tests::chromium::{Browser, chromium, program};
 use serde::Deserialize;
 
-use self::{chromium::Browser, files::Files};
+use self::files::Files;
 use super::top;
 
 /// The widths of a desktop and of a telephone.
@@ -84,6 +83,9 @@ const SEARCH: &str = r"(async () => {
     }
     return [];
 })()";
+
+/// By how many pixels the text of a page is longer than the window is high.
+const LONGER: &str = "Math.ceil(Math.max(0, document.querySelector('main').getBoundingClientRect().bottom - innerHeight))";
 
 /// The text of a page without tags and scripts.
 const TEXT: &str = "document.querySelector('main').textContent.toLowerCase()";
@@ -208,20 +210,7 @@ fn pages(folder: &Path, book: &Path) -> Vec<String> {
 
 /// mdBook and the browser, or `None` if one of them is not installed.
 fn programs() -> Option<(OsString, OsString)> {
-    let program = |variable: &str, usual: &str| {
-        let program = env::var_os(variable).unwrap_or_else(|| usual.into());
-        let is_there = Command::new(&program).arg("--version").output().is_ok();
-        if !is_there {
-            // Not `eprintln!`, because the harness hides the output of a passing test.
-            let line = format!("skipped: {usual}: none found\n");
-            io::stderr().write_all(line.as_bytes()).unwrap();
-        }
-        is_there.then_some(program)
-    };
-    Some((
-        program("PILOTHOUSE_MDBOOK", "mdbook")?,
-        program("PILOTHOUSE_CHROMIUM", "chromium")?,
-    ))
+    Some((program("PILOTHOUSE_MDBOOK", "mdbook")?, chromium()?))
 }
 
 fn build(mdbook: &OsStr, book: &Path, to: &Path) {
@@ -249,6 +238,25 @@ async fn the_book_looks_right_in_a_browser() {
     let mut browser = Browser::start(&browser).await;
     let words = ["finalizer", "lease", "requeue_after"];
     assert_eq!(problems(&mut browser, built.path(), &words).await, [""; 0]);
+}
+
+/// What it is, why, one program and two commands: a reader sees it at once.
+#[tokio::test]
+async fn the_first_page_fits_one_screen() {
+    let Some((mdbook, browser)) = programs() else {
+        return;
+    };
+    let built = tempfile::tempdir().unwrap();
+    build(&mdbook, &top().join("book"), built.path());
+    let files = Files::serve(built.path()).await;
+    let mut browser = Browser::start(&browser).await;
+    browser.set_width(WIDTHS[0]).await;
+    browser.open(&files.url("introduction.html")).await;
+    let longer: u32 = browser.evaluate(LONGER).await;
+    assert_eq!(longer, 0, "make it that many pixels shorter");
+    browser.open(&files.url("concepts.html")).await;
+    let longer: u32 = browser.evaluate(LONGER).await;
+    assert!(longer > 0, "a long page is seen as one");
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
+//! A browser without a window, for what is shown in a browser: the book and the debug page.
+
 use std::{
-    ffi::OsStr,
+    env,
+    ffi::{OsStr, OsString},
     fs,
+    io::{self, Write},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -19,11 +23,30 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::Role},
 };
 
+/// The program of an environment variable or of the PATH, or `None` if it is not installed.
+///
+/// Then it prints a line that begins with `skipped: `, which `.ci/run` looks for.
+pub fn program(variable: &str, usual: &str) -> Option<OsString> {
+    let program = env::var_os(variable).unwrap_or_else(|| usual.into());
+    let is_there = Command::new(&program).arg("--version").output().is_ok();
+    if !is_there {
+        // Not `eprintln!`, because the harness hides the output of a passing test.
+        let line = format!("skipped: {usual}: none found\n");
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+    is_there.then_some(program)
+}
+
+/// The browser of `PILOTHOUSE_CHROMIUM` or of the PATH.
+pub fn chromium() -> Option<OsString> {
+    program("PILOTHOUSE_CHROMIUM", "chromium")
+}
+
 /// Enough beside builds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser without a window, with one page, controlled by the DevTools protocol.
-pub(super) struct Browser {
+pub struct Browser {
     process: Child,
     socket: WebSocketStream<TcpStream>,
     /// The session of the page.
@@ -35,7 +58,8 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    pub(super) async fn start(program: &OsStr) -> Self {
+    /// Starts the program.
+    pub async fn start(program: &OsStr) -> Self {
         let home = tempfile::tempdir().unwrap();
         let process = Command::new(program)
             .args([
@@ -89,7 +113,7 @@ impl Browser {
     }
 
     /// Opens a page, and returns when it is loaded.
-    pub(super) async fn open(&mut self, url: &str) {
+    pub async fn open(&mut self, url: &str) {
         // Otherwise a change of only the fragment loads nothing.
         self.go("about:blank").await;
         self.go(url).await;
@@ -118,13 +142,15 @@ impl Browser {
             .unwrap_or_else(|_| panic!("{url} is not loaded"));
     }
 
-    pub(super) async fn prefer_dark(&mut self, dark: bool) {
+    /// Whether pages are to be dark.
+    pub async fn prefer_dark(&mut self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
         self.call("Emulation.setEmulatedMedia", features).await;
     }
 
-    pub(super) async fn set_width(&mut self, width: u32) {
+    /// Sets the width of the window in pixels. It is 900 pixels high.
+    pub async fn set_width(&mut self, width: u32) {
         let metrics =
             json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", metrics)
@@ -132,7 +158,7 @@ impl Browser {
     }
 
     /// The value of an expression in the page, also of a promise.
-    pub(super) async fn evaluate<T: DeserializeOwned>(&mut self, expression: &str) -> T {
+    pub async fn evaluate<T: DeserializeOwned>(&mut self, expression: &str) -> T {
         let parameters =
             json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut answer = self.call("Runtime.evaluate", parameters).await;
@@ -141,7 +167,7 @@ impl Browser {
     }
 
     /// A picture of what the window shows, as PNG.
-    pub(super) async fn picture(&mut self) -> Vec<u8> {
+    pub async fn picture(&mut self) -> Vec<u8> {
         let answer = self.call("Page.captureScreenshot", json!({})).await;
         BASE64_STANDARD
             .decode(answer["data"].as_str().unwrap())
@@ -149,7 +175,7 @@ impl Browser {
     }
 
     /// The errors of the pages since the last call: files that are missing, and exceptions of scripts.
-    pub(super) fn complaints(&mut self) -> Vec<String> {
+    pub fn complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
 
