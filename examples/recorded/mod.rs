@@ -27,6 +27,7 @@ pub fn check(program: &str) {
     let all = without(&without(&all, &crd), &rbac);
     record("crd", &crd);
     record("rbac", &rbac);
+    record("rbac-namespaces", &print("rbac --namespace default,shop"));
 
     let folder = tempfile::tempdir().unwrap();
     let write = |format: &str| {

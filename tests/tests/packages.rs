@@ -508,7 +508,17 @@ fn an_impossible_output_is_refused_with_what_to_do() {
             "--output kustomize DIR",
             1,
             "is not empty and has no .generated: choose a new or an empty folder. If it was generated, restore .generated from version \
-             control; if an interrupted run left the files, delete them\n",
+             control\n",
+        ),
+        (
+            "--output kustomize DIR/none/kustomize",
+            1,
+            "none/kustomize cannot be created because the folder DIR/none does not exist: correct the name, or create it with `mkdir -p DIR/none`\n",
+        ),
+        (
+            "--output helm --check DIR/none",
+            1,
+            "none does not exist: correct the name, or write it with `pages manifests --output helm DIR/none` and the other flags of this command\n",
         ),
         (
             "--check DIR",

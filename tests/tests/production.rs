@@ -6,7 +6,8 @@ use std::{
 };
 
 use pilothouse::resource::{DynamicObject, Scheme};
-use serde_json::Value;
+use regex::Regex;
+use serde_json::{Value, json};
 
 fn pages(line: &str) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_pages"))
@@ -41,6 +42,90 @@ fn the_settings_of_run_decide_what_manifests_prints() {
          --metrics-address :9443 --service-monitor --prometheus-rule -- --image nginx"
     );
     insta::assert_snapshot!("manifests_with_settings", printed(&line));
+}
+
+/// An object of a kind that `manifests` prints with these settings.
+fn object(settings: &str, kind: &str) -> Value {
+    let text = printed(&format!("{IMAGE} {settings}"));
+    let objects = Scheme::new().with_other_kinds().decode(&text).into_iter();
+    let mut objects = objects.map(|one| {
+        serde_json::to_value(one.unwrap().downcast::<DynamicObject>().unwrap()).unwrap()
+    });
+    objects.find(|one| one["kind"] == kind).unwrap()
+}
+
+#[test]
+fn the_pods_have_no_right_that_they_do_not_need_and_the_time_to_stop() {
+    let pod = &object("", "Deployment")["spec"]["template"]["spec"];
+    assert_eq!(
+        pod["securityContext"],
+        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})
+    );
+    assert_eq!(
+        pod["containers"][0]["securityContext"],
+        json!({
+            "allowPrivilegeEscalation": false,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": true,
+        })
+    );
+    // An operator stops within 29 s.
+    let seconds = pod["terminationGracePeriodSeconds"].as_u64();
+    assert!(seconds > Some(29), "{seconds:?}");
+}
+
+/// The MiB of a quantity such as `64Mi`.
+fn mebibytes(quantity: &Value) -> u64 {
+    let text = quantity.as_str().unwrap();
+    text.strip_suffix("Mi").unwrap().parse().unwrap()
+}
+
+/// The page of the book has the rule, `manifests` follows it, and the bench has measured what it is made of.
+#[test]
+fn the_memory_of_the_pods_follows_the_rule_of_thumb_of_the_book() {
+    let page = include_str!("../../book/src/production.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let number = |before: &str, after: &str| -> u64 {
+        let pattern = format!("{before}([0-9]+) {after}");
+        let found = Regex::new(&pattern).unwrap().captures(&page);
+        found.unwrap_or_else(|| panic!("{pattern}"))[1]
+            .parse()
+            .unwrap()
+    };
+    let thousands = number("which is enough for ", "cached objects") / 1000;
+    let program = number("As a rule of thumb, request ", "MiB, and");
+    let each = number("", "MiB more for each thousand of them\\.");
+    let decoded = number("", "MiB more for each thousand\\.");
+    assert_eq!(number("again and again, which is ", "MiB"), program);
+
+    // Rounded up to a multiple of 16 MiB.
+    let rounded = |amount: u64| amount.next_multiple_of(16);
+    let request = rounded(program + each * thousands);
+    let limit = rounded(2 * (program + decoded * thousands));
+    assert_eq!(number("request ", "MiB and may use"), request);
+    assert_eq!(number("and may use ", "MiB"), limit);
+    for settings in ["", "--namespace blue,green --replicas 3"] {
+        let deployment = object(settings, "Deployment");
+        let resources = &deployment["spec"]["template"]["spec"]["containers"][0]["resources"];
+        assert_eq!(mebibytes(&resources["requests"]["memory"]), request);
+        assert_eq!(mebibytes(&resources["limits"]["memory"]), limit);
+        assert_eq!(resources["limits"].get("cpu"), None);
+    }
+
+    // A Pod as bytes, and decoded beside its bytes.
+    let results = include_str!("../../bench/RESULTS.md");
+    let row = Regex::new(r"memory of each of 10 000 Pods \| ([0-9.]+) KB \| ([0-9.]+) KB").unwrap();
+    let row = row.captures(results).unwrap();
+    let measured = |number: usize| row[number].parse::<f64>().unwrap() * 1000.0 * 1000.0;
+    let mebibyte = f64::from(1 << 20);
+    let (whole, bytes) = (measured(1) / mebibyte, measured(2) / mebibyte);
+    for (rule, measured) in [(each, bytes), (decoded, whole + bytes)] {
+        let rule = rule as f64;
+        assert!(
+            rule > measured && rule < 1.3 * measured,
+            "{rule} {measured}"
+        );
+    }
 }
 
 #[test]
@@ -80,17 +165,12 @@ fn a_given_certificate_comes_from_a_secret_that_prometheus_trusts() {
 
 #[test]
 fn a_pod_monitor_reads_the_pods_without_the_service() {
-    let text = printed(&format!(
-        "{IMAGE} --metrics-secure --metrics-cert-path /certificate --pod-monitor"
-    ));
-    let objects = Scheme::new().with_other_kinds().decode(&text);
-    let mut objects = objects.into_iter().map(|one| {
-        serde_json::to_value(one.unwrap().downcast::<DynamicObject>().unwrap()).unwrap()
-    });
-    let monitor = objects.find(|one| one["kind"] == "PodMonitor").unwrap();
+    let settings = "--metrics-secure --metrics-cert-path /certificate --pod-monitor";
+    let text = printed(&format!("{IMAGE} {settings}"));
+    let monitor = object(settings, "PodMonitor");
     assert_eq!(
         monitor["spec"],
-        serde_json::json!({
+        json!({
             "selector": {"matchLabels": {"app.kubernetes.io/component": "operator", "app.kubernetes.io/name": "pages"}},
             "podMetricsEndpoints": [{
                 "port": "metrics", "scheme": "https",

@@ -180,7 +180,7 @@ fn probe(endpoint: &Endpoint, path: &str, period: i32, failures: i32) -> Probe {
     }
 }
 
-/// Enough for some thousand cached objects. There is no limit for the processor: a process that is slowed down may lose its Lease.
+/// Enough for 3000 cached objects by the rule of thumb of the book (`production.md`); a test compares both. There is no limit for the processor: a process that is slowed down may lose its Lease.
 fn resources() -> ResourceRequirements {
     let quantities = |table: &[(&str, &str)]| -> BTreeMap<String, Quantity> {
         let pairs = table.iter();

@@ -1,6 +1,6 @@
 //! Wrong flags, variables and files of a program.
 
-use std::fs;
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use pilothouse_tests::programs::with_clear_environment;
 
@@ -12,10 +12,14 @@ fn seen(line: &str, variables: &[(&str, &str)], files: &[(&str, &str)]) -> Strin
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
     }
+    seen_in(folder.path(), line, variables)
+}
+
+fn seen_in(folder: &Path, line: &str, variables: &[(&str, &str)]) -> String {
     let output = with_clear_environment(env!("CARGO_BIN_EXE_stubborn"))
         .args(line.split_whitespace())
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
+        .current_dir(folder)
+        .env("HOME", folder)
         .envs(variables.iter().copied())
         .output()
         .unwrap();
@@ -23,8 +27,81 @@ fn seen(line: &str, variables: &[(&str, &str)], files: &[(&str, &str)]) -> Strin
         return NOT_REFUSED.to_owned();
     }
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let path = folder.path().display().to_string();
+    let path = folder.display().to_string();
     text.replace(&path, "/home/ann")
+}
+
+const CHART: &str = "manifests --image registry.example.com/stubborn:1.0 --output helm chart";
+
+/// What the program says when it writes a chart a second time, after this change of the folder.
+fn again(line: &str, change: impl Fn(&Path)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(seen_in(folder.path(), CHART, &[]), NOT_REFUSED);
+    change(&folder.path().join("chart"));
+    seen_in(folder.path(), line, &[])
+}
+
+/// Mistakes with the folder of `manifests`.
+fn folders() -> Vec<Mistake> {
+    let new = |more: &str| {
+        let line = CHART.trim_end_matches("chart");
+        seen(&format!("{line}{more}"), &[], &[("mine", "")])
+    };
+    let values = |text: &'static [u8]| {
+        move |chart: &Path| fs::write(chart.join("values.yaml"), text).unwrap()
+    };
+    vec![
+        mistake(
+            "`manifests`: the image is missing.",
+            seen("manifests --output helm chart", &[], &[]),
+        ),
+        mistake(
+            "`manifests --output helm deploy/chart`: the folder `deploy` does not exist.",
+            new("deploy/chart"),
+        ),
+        mistake(
+            "`manifests --output helm .`: the folder is not empty.",
+            new("."),
+        ),
+        mistake(
+            "`manifests --output helm mine`: the folder is a file.",
+            new("mine"),
+        ),
+        mistake(
+            "`manifests --output helm --check chart`: the folder does not exist.",
+            new("--check chart"),
+        ),
+        mistake(
+            "A file of a generated folder was changed outside of the marks.",
+            again(CHART, values(b"replicas: 2\n")),
+        ),
+        mistake(
+            "A file of a generated folder is no text.",
+            again(CHART, values(b"\xff\xfe")),
+        ),
+        mistake(
+            "A file of a generated folder is a symbolic link.",
+            again(CHART, |chart| {
+                let file = chart.join("values.yaml");
+                fs::remove_file(&file).unwrap();
+                symlink("../values.yaml", file).unwrap();
+            }),
+        ),
+        mistake(
+            "In a generated folder, a folder is in the place of a file.",
+            again(CHART, |chart| {
+                let file = chart.join("values.yaml");
+                fs::remove_file(&file).unwrap();
+                fs::create_dir(file).unwrap();
+            }),
+        ),
+        mistake(
+            "The record of a generated folder was lost.",
+            again(CHART, |chart| {
+                fs::remove_file(chart.join(".generated")).unwrap()
+            }),
+        ),
+    ]
 }
 
 pub(super) fn all() -> Vec<Mistake> {
@@ -42,7 +119,7 @@ pub(super) fn all() -> Vec<Mistake> {
                     contexts: [{name: dev, context: {cluster: dev}}]\n";
         seen(line, &[("KUBECONFIG", "config")], &[("config", text)])
     };
-    vec![
+    let mut all = vec![
         mistake(
             "`--namespac web`: a flag is misspelled.",
             flag("run --namespac web"),
@@ -131,5 +208,7 @@ pub(super) fn all() -> Vec<Mistake> {
             "`adopt-from --finalizer`: the operator has no finalizer that can replace the former one.",
             moving("adopt-from manager --finalizer example.com/old"),
         ),
-    ]
+    ];
+    all.extend(folders());
+    all
 }

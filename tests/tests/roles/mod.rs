@@ -5,16 +5,22 @@ mod reviewed;
 mod unused;
 mod used;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Duration,
+};
 
 use pilothouse::{
     client::{Client, Config, Impersonation},
     k8s::api::{core::v1::Namespace, rbac::v1::PolicyRule},
     manifests::Roles,
     operator::{Operator, Running},
-    resource::Object,
+    resource::{DynamicObject, Object, Scheme},
     testing::{Cluster, RecordedRequest, Sandbox},
 };
+use serde_json::Value;
 use tokio::time::timeout;
 
 use unused::{FaultPath, UNUSED, Unused};
@@ -167,7 +173,7 @@ fn example(name: &str) -> &'static Example {
     EXAMPLES.iter().find(|one| one.name == name).unwrap()
 }
 
-/// The namespaces of an operator that does not work in all.
+/// The namespaces of an operator that does not work in all. The programs of the examples have the roles for these on record.
 const NAMESPACES: &[&str] = &["default", "shop"];
 
 fn roles(operator: Operator) -> Roles {
@@ -205,6 +211,64 @@ async fn in_its_namespaces_an_example_needs_each_of_the_printed_permissions() {
         wrong.extend(case.unneeded().await);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each permission is removed from the Role of one namespace, and stays in that of the other one. At least one of the two removals has to
+/// fail the story. One example stands for all, because each permission costs a story; the test before computes the same for all of them.
+#[tokio::test(start_paused = true)]
+async fn without_a_permission_in_one_of_its_namespaces_something_is_refused() {
+    let website = example("website");
+    let case = Case {
+        namespaces: NAMESPACES,
+        ..Case::everywhere(website)
+    };
+    let mut needed = BTreeMap::<String, bool>::new();
+    for (permission, roles) in without_each(&case.roles(), website.name) {
+        let Outcome {
+            forbidden, story, ..
+        } = case.outcome(&roles).await;
+        *needed.entry(permission).or_default() |= story.is_err() || !forbidden.is_empty();
+    }
+    let has_reason = |name: &String| UNUSED.iter().any(|one| one.is_for(website.name, name));
+    assert!(needed.len() > 10, "{needed:?}");
+    needed.retain(|permission, is_needed| *is_needed == has_reason(permission));
+    assert!(needed.is_empty(), "{needed:?}");
+}
+
+/// A test of each example compares the records with what its program prints.
+#[tokio::test]
+async fn the_roles_of_these_tests_are_those_that_the_programs_print() {
+    for example in EXAMPLES {
+        for (record, namespaces) in [("rbac", &[][..]), ("rbac-namespaces", NAMESPACES)] {
+            let case = Case {
+                namespaces,
+                ..Case::everywhere(example)
+            };
+            let name = example.name;
+            let roles = case.operator().roles(format!("{name}-system")).unwrap();
+            assert_eq!(
+                roles.to_json().unwrap(),
+                recorded(name, record),
+                "{name}, {record}"
+            );
+        }
+    }
+}
+
+/// The objects that are on record for an example.
+fn recorded(example: &str, record: &str) -> Vec<Value> {
+    let file = format!("../examples/{example}/tests/printed/{record}.snap");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    // insta writes two lines and a separator before the text.
+    let (_, text) = text
+        .trim_start_matches("---\n")
+        .split_once("---\n")
+        .unwrap();
+    let objects = Scheme::new().with_other_kinds().decode(text).into_iter();
+    let objects = objects.map(|one| one.unwrap().downcast::<DynamicObject>().unwrap());
+    objects
+        .map(|object| serde_json::to_value(object).unwrap())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,16 +1,15 @@
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use ring::digest::{SHA256, digest};
-
-use super::places::{self, Places};
+use super::{
+    places::{self, Places},
+    record::{RECORD, Record},
+};
 use crate::{manifests::Files, operator::printed};
-
-/// The record of the generated files.
-const RECORD: &str = ".generated";
 
 /// The form of what `manifests` writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +38,30 @@ struct Present {
     text: String,
 }
 
+/// A part of the change of a folder. The process may end after any of them: the next run then does the rest.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A file that is not generated any more is removed.
+    Remove(PathBuf),
+    /// A file that was written beside its place is moved there.
+    Move { beside: PathBuf, place: PathBuf },
+}
+
+impl Step {
+    pub(super) fn take(&self) -> Result<(), String> {
+        let (done, place, what) = match self {
+            Self::Remove(place) => (fs::remove_file(place), place, "removed"),
+            Self::Move { beside, place } => (fs::rename(beside, place), place, "written"),
+        };
+        done.map_err(|error| {
+            format!(
+                "{} cannot be {what}: {error}: run the command again when this is mended",
+                place.display()
+            )
+        })
+    }
+}
+
 impl<'a> Folder<'a> {
     pub(in crate::operator) fn new(path: &'a Path, command: String, files: Files) -> Self {
         Self {
@@ -53,71 +76,55 @@ impl<'a> Folder<'a> {
     /// # Errors
     /// A text that names the file, the problem and what to do. Nothing has been changed then, unless moving a file failed.
     pub(in crate::operator) fn write(&self) -> Result<(), String> {
-        let record = self.record()?;
+        self.prepare()?.iter().try_for_each(Step::take)
+    }
+
+    /// Checks everything, and writes the files beside their places. Returns what is left to do, in its order.
+    ///
+    /// The first step records the checksums of the old and of the new content, and the last one only those of the new content. So after
+    /// each step, every file is one of the record's, and a change of the user is still seen.
+    pub(super) fn prepare(&self) -> Result<Vec<Step>, String> {
+        let old = self.record()?;
+        self.check_parent()?;
         let mut contents = Files::new();
         for (name, generated) in &self.files {
-            contents.insert(
-                name.clone(),
-                self.content(name, generated, record.get(name))?,
-            );
+            contents.insert(name.clone(), self.content(name, generated, &old)?);
         }
-        let mut outdated = Vec::new();
-        for (name, checksum) in record
-            .iter()
-            .filter(|(name, _)| !self.files.contains_key(*name))
-        {
-            let Some(present) = self.present(name, Some(checksum))? else {
+        let outdated = old.names().filter(|name| !self.files.contains_key(*name));
+        let mut removals = Vec::new();
+        for name in outdated {
+            // Of an interrupted run of another version.
+            let left = beside(&self.path.join(name), BESIDE);
+            removals.extend(left.exists().then_some(Step::Remove(left)));
+            let Some(present) = self.present(name, &old)? else {
                 continue;
             };
             if !present.is_unchanged || present.places.values().any(|lines| !lines.is_empty()) {
                 let problem = "was changed, but is not generated any more: remove it";
                 return Err(self.problem(name, problem));
             }
-            outdated.push(self.path.join(name));
+            removals.push(Step::Remove(self.path.join(name)));
         }
-        contents.insert(RECORD.into(), self.new_record());
-        let mut written: Vec<(PathBuf, PathBuf)> = Vec::new();
-        let mut created: Vec<PathBuf> = Vec::new();
-        for (name, content) in &contents {
-            let place = self.path.join(name);
-            let beside = place.with_file_name(format!(
-                ".{}.new",
-                place.file_name().unwrap_or_default().display()
-            ));
-            let folder = place.parent().unwrap_or(self.path).to_owned();
-            let done =
-                create_folders(&folder, &mut created).and_then(|()| fs::write(&beside, content));
-            written.push((beside, place));
-            if let Err(error) = done {
-                for (beside, _) in &written {
-                    // The first error is what the user has to know.
-                    let _ = fs::remove_file(beside);
-                }
-                // A folder that is left would keep the next run from writing.
-                for folder in created.iter().rev() {
-                    let _ = fs::remove_dir(folder);
-                }
-                let advice = match error.kind() {
-                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => format!(
-                        ": let this user write to {}, or name another folder",
-                        folder.display()
-                    ),
-                    _ => String::new(),
-                };
-                return Err(self.problem(name, &format!("cannot be written: {error}{advice}")));
-            }
-        }
-        // The record is moved last: if the process ends before, the next run finds what it would write.
-        written.sort_by_key(|(_, place)| place.ends_with(RECORD));
-        for place in outdated {
-            fs::remove_file(&place)
-                .map_err(|error| format!("{} cannot be removed: {error}", place.display()))?;
-        }
-        for (beside, place) in &written {
-            fs::rename(beside, place)
-                .map_err(|error| format!("{} cannot be written: {error}", place.display()))?;
-        }
-        Ok(())
+        let new = Record::new(&self.files);
+        let both = old.and(&new).to_text(&self.command);
+        let new = new.to_text(&self.command);
+        let place = |name: &str| self.path.join(name);
+        let files = contents
+            .iter()
+            .map(|(name, content)| (place(name), &**content));
+        let files = files.chain([(place(RECORD), &*new)]);
+        let mut writing = Writing::default();
+        let recorded = writing.write(place(RECORD), RECORD_FIRST, &both);
+        let moves = recorded.and_then(|recorded| {
+            let moves = files.map(|(place, content)| writing.write(place, BESIDE, content));
+            let moves = moves.collect::<Result<Vec<_>, _>>()?;
+            Ok([recorded]
+                .into_iter()
+                .chain(removals)
+                .chain(moves)
+                .collect())
+        });
+        moves.inspect_err(|_| writing.undo())
     }
 
     /// Returns what `write` would change in the folder, as a text of differences. The text is empty if `write` would change nothing.
@@ -126,14 +133,21 @@ impl<'a> Folder<'a> {
     /// A text that names the file, the problem and what to do.
     pub(in crate::operator) fn difference(&self) -> Result<String, String> {
         let mut differences = String::new();
-        let record = self.record()?;
+        let old = self.record()?;
+        if !self.path.exists() {
+            let shown = self.path.display();
+            return Err(format!(
+                "{shown} does not exist: correct the name, or write it with `{} {shown}` and the other flags of this command",
+                self.command
+            ));
+        }
+        let new = Record::new(&self.files).to_text(&self.command);
         let mut files: BTreeMap<&str, &str> = BTreeMap::new();
-        files.extend(record.keys().map(|name| (&**name, "")));
-        let new_record = self.new_record();
-        files.insert(RECORD, &new_record);
+        files.extend(old.names().map(|name| (name, "")));
+        files.insert(RECORD, &new);
         files.extend(self.files.iter().map(|(name, text)| (&**name, &**text)));
         for (name, generated) in files {
-            let present = self.present(name, None)?;
+            let present = self.present(name, &old)?;
             let (places, text) = match present {
                 Some(present) => (present.places, present.text),
                 None => (Places::new(), String::new()),
@@ -149,60 +163,95 @@ impl<'a> Folder<'a> {
     }
 
     /// The text of a generated file, with the lines that the user has added to the present one.
-    fn content(
-        &self,
-        name: &str,
-        generated: &str,
-        checksum: Option<&String>,
-    ) -> Result<String, String> {
-        let Some(present) = self.present(name, checksum)? else {
+    fn content(&self, name: &str, generated: &str, old: &Record) -> Result<String, String> {
+        let Some(present) = self.present(name, old)? else {
             return Ok(generated.to_owned());
         };
         let is_new = places::split(&present.text).is_ok_and(|(rest, _)| rest == generated);
         if !present.is_unchanged && !is_new {
-            let problem = match checksum {
-                Some(_) => {
+            let problem = match old.has(name) {
+                true => {
                     "was changed outside of the marks `BEGIN own` and `END own`: move the change between them or into a file of its own, \
                      or remove the file to have it generated anew"
                 }
-                None => "exists, but was not generated: move it elsewhere",
+                false => NOT_GENERATED,
             };
             return Err(self.problem(name, problem));
         }
         places::fill(generated, &present.places).map_err(|problem| self.problem(name, &problem))
     }
 
-    fn present(&self, name: &str, checksum: Option<&String>) -> Result<Option<Present>, String> {
-        let text = match fs::read_to_string(self.path.join(name)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.problem(name, &format!("cannot be read: {error}"))),
+    fn present(&self, name: &str, old: &Record) -> Result<Option<Present>, String> {
+        let Some(bytes) = self.read(name)? else {
+            return Ok(None);
+        };
+        let Ok(text) = String::from_utf8(bytes) else {
+            let problem = match name == RECORD || old.has(name) {
+                true => {
+                    "is no text in UTF-8 any more: restore it from version control, or remove it to have it generated anew"
+                }
+                false => NOT_GENERATED,
+            };
+            return Err(self.problem(name, problem));
         };
         let (rest, places) =
             places::split(&text).map_err(|problem| self.problem(name, &problem))?;
         Ok(Some(Present {
-            is_unchanged: checksum.is_some_and(|checksum| *checksum == sum(&rest)),
+            is_unchanged: old.has_text(name, &rest),
             places,
             text,
         }))
     }
 
-    /// The checksums of the files that were generated last time.
-    fn record(&self) -> Result<BTreeMap<String, String>, String> {
+    /// The content of a file in the folder. A symbolic link is an error: the generated file would take its place, or be written outside of
+    /// the folder.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        let mut place = self.path.to_owned();
+        let mut parts = Path::new(name).components().peekable();
+        while let Some(part) = parts.next() {
+            place.push(part);
+            let Ok(found) = fs::symlink_metadata(&place) else {
+                break;
+            };
+            let problem = match parts.peek() {
+                _ if found.is_symlink() => {
+                    "is a symbolic link, and would be replaced: put what it points to in its place, or remove it"
+                }
+                Some(_) if !found.is_dir() => {
+                    "is a file, but a folder is generated there: move it elsewhere"
+                }
+                None if found.is_dir() => {
+                    "is a folder, but a file is generated there: move it elsewhere"
+                }
+                _ => continue,
+            };
+            return Err(format!("{} {problem}", place.display()));
+        }
+        match fs::read(self.path.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.problem(name, &unreadable(&error))),
+        }
+    }
+
+    /// The record of what was generated last time.
+    fn record(&self) -> Result<Record, String> {
         self.check_place()?;
-        let text = match fs::read_to_string(self.path.join(RECORD)) {
-            Ok(text) if text.trim().is_empty() => {
-                let problem = "is empty: restore it from version control, or remove the folder and generate it anew";
-                return Err(self.problem(RECORD, problem));
-            }
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.check_empty().map(|()| BTreeMap::new());
-            }
-            Err(error) => return Err(self.problem(RECORD, &format!("cannot be read: {error}"))),
+        let Some(bytes) = self.read(RECORD)? else {
+            return self.check_empty().map(|()| Record::default());
         };
-        let mut lines = text.lines();
-        let command = lines.next().unwrap_or_default();
+        let again = |problem: &str| {
+            let advice =
+                "restore it from version control, or remove the folder and generate it anew";
+            self.problem(RECORD, &format!("{problem}: {advice}"))
+        };
+        let Ok(text) = String::from_utf8(bytes) else {
+            return Err(again("is broken"));
+        };
+        if text.trim().is_empty() {
+            return Err(again("is empty"));
+        }
+        let (command, lines) = text.split_once('\n').unwrap_or((&text, ""));
         if command != format!("# {}", self.command) {
             return Err(format!(
                 "{} was generated by another command, {}: choose another folder",
@@ -210,32 +259,43 @@ impl<'a> Folder<'a> {
                 command.trim_start_matches("# ")
             ));
         }
-        let mut files = BTreeMap::new();
-        for line in lines {
-            let entry = line.split_once("  ").filter(|(_, name)| is_below(name));
-            let Some((checksum, name)) = entry else {
-                let problem = "is broken: restore it from version control, or remove the folder and generate it anew";
-                return Err(self.problem(RECORD, problem));
-            };
-            files.insert(name.to_owned(), checksum.to_owned());
-        }
-        Ok(files)
+        Record::parse(lines).ok_or_else(|| again("is broken"))
     }
 
-    /// Whether the folder is new or empty.
+    /// Whether the folder is new or empty, apart from what an interrupted run has left before its first step.
     fn check_empty(&self) -> Result<(), String> {
         let shown = self.path.display();
-        match fs::read_dir(self.path) {
-            Ok(mut entries) => match entries.next() {
-                None => Ok(()),
-                Some(_) => Err(format!(
-                    "{shown} is not empty and has no {RECORD}: choose a new or an empty folder. If it was generated, restore {RECORD} from version \
-                     control; if an interrupted run left the files, delete them"
-                )),
-            },
+        match self.has_only_files_beside(self.path) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!(
+                "{shown} is not empty and has no {RECORD}: choose a new or an empty folder. If it was generated, restore {RECORD} from version \
+                 control"
+            )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(format!("{shown} cannot be used as a folder: {error}")),
+            Err(error) => Err(format!(
+                "{shown} cannot be used as a folder: {error}: name another folder"
+            )),
         }
+    }
+
+    fn has_only_files_beside(&self, folder: &Path) -> io::Result<bool> {
+        for entry in fs::read_dir(folder)? {
+            let (kind, path) = entry.map(|entry| (entry.file_type(), entry.path()))?;
+            let names = self.files.keys().map(String::as_str).chain([RECORD]);
+            let mut places = names.map(|name| self.path.join(name));
+            let is_beside = match kind?.is_dir() {
+                true => self.has_only_files_beside(&path)?,
+                false => places.any(|place| {
+                    [BESIDE, RECORD_FIRST]
+                        .iter()
+                        .any(|suffix| beside(&place, suffix) == path)
+                }),
+            };
+            if !is_beside {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a folder is at the path, or could be created there.
@@ -265,12 +325,21 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    fn new_record(&self) -> String {
-        let mut text = format!("# {}\n", self.command);
-        for (name, content) in &self.files {
-            text += &format!("{}  {name}\n", sum(content));
+    /// Whether the folder in which a new one is created exists. Its name may be misspelled, so it is not created, too.
+    fn check_parent(&self) -> Result<(), String> {
+        let parent = self.path.parent();
+        let Some(parent) = parent.filter(|parent| !parent.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        match fs::metadata(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
+                "{} cannot be created because the folder {parent} does not exist: correct the name, or create it with `mkdir -p {parent}`",
+                self.path.display(),
+                parent = parent.display()
+            )),
+            // Other errors come again when the folder is written.
+            _ => Ok(()),
         }
-        text
     }
 
     fn problem(&self, name: &str, problem: &str) -> String {
@@ -278,144 +347,90 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Whether a path of the record stays in the folder. The file may come from elsewhere, and its files are removed.
-fn is_below(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    !name.is_empty() && parts.all(|part| matches!(part, std::path::Component::Normal(_)))
+const NOT_GENERATED: &str = "exists, but was not generated: move it elsewhere";
+
+/// Ends the name of a new file before it is moved.
+const BESIDE: &str = ".new";
+/// The same for the record that is moved first.
+const RECORD_FIRST: &str = ".both";
+
+/// Where a file is written before it is moved.
+fn beside(place: &Path, suffix: &str) -> PathBuf {
+    let name = place.file_name().unwrap_or_default().display();
+    place.with_file_name(format!(".{name}{suffix}"))
 }
 
-/// Creates a folder and its missing parents. Adds those that it has created.
-fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
-    let all = folder.ancestors();
-    let is_missing = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
-    let missing: Vec<&Path> = all.take_while(is_missing).collect();
-    for one in missing.into_iter().rev() {
-        fs::create_dir(one)?;
-        created.push(one.to_owned());
-    }
-    // An error if it is a file.
-    fs::create_dir_all(folder)
+pub(super) fn unreadable(error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => ": let this user read it",
+        _ => "",
+    };
+    format!("cannot be read: {error}{advice}")
 }
 
-/// The SHA-256 checksum as hexadecimal digits.
-fn sum(text: &str) -> String {
-    let digest = digest(&SHA256, text.as_bytes());
-    let bytes = digest.as_ref().iter();
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+/// Files and folders that were created so far.
+#[derive(Default)]
+struct Writing {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GENERATED: &str = "a: 1\n# BEGIN own settings\n# END own settings\n";
-
-    fn files(files: &[(&str, &str)]) -> Files {
-        let pairs = files.iter();
-        pairs
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
-            .collect()
-    }
-
-    fn folder(path: &Path, generated: &[(&str, &str)]) -> Result<(), String> {
-        Folder::new(path, "website".into(), files(generated)).write()
-    }
-
-    #[test]
-    fn what_the_user_added_stays_and_what_is_no_longer_generated_goes() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path().join("deploy");
-        folder(&path, &[("base/a", GENERATED), ("b", "b\n")]).unwrap();
-        let own = GENERATED.replace("settings\n# END", "settings\nmine: 2\n# END");
-        fs::write(path.join("base/a"), &own).unwrap();
-        fs::write(path.join("c"), "mine\n").unwrap();
-        let newer = GENERATED.replace("a: 1", "a: 3");
-        folder(&path, &[("base/a", &newer)]).unwrap();
-        let kept = fs::read_to_string(path.join("base/a")).unwrap();
-        assert_eq!(kept, own.replace("a: 1", "a: 3"));
-        assert!(!path.join("b").exists());
-        assert!(path.join("c").exists());
-        let same = Folder::new(&path, "website".into(), files(&[("base/a", &newer)]));
-        assert_eq!(same.difference(), Ok(String::new()));
-        let mut names: Vec<_> = fs::read_dir(path.join("base")).unwrap().collect();
-        assert_eq!(names.pop().unwrap().unwrap().file_name(), "a");
-        assert!(names.is_empty());
-    }
-
-    #[test]
-    fn a_folder_that_would_lose_something_is_left_as_it_is() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path();
-        let refused = |generated: &[(&str, &str)], expected: &str| {
-            let before = fs::read_to_string(path.join("a")).unwrap_or_default();
-            let error = folder(path, generated).unwrap_err();
-            assert!(error.contains(expected), "{error}");
-            assert_eq!(
-                fs::read_to_string(path.join("a")).unwrap_or_default(),
-                before
-            );
-        };
-        fs::write(path.join("mine"), "").unwrap();
-        refused(&[("a", "a\n")], "is not empty and has no .generated");
-        fs::remove_file(path.join("mine")).unwrap();
-        folder(path, &[("a", GENERATED), ("b", "b\n")]).unwrap();
-        fs::write(path.join("c"), "mine\n").unwrap();
-        refused(
-            &[("a", "new\n"), ("c", "c\n")],
-            "c exists, but was not generated",
-        );
-        fs::write(path.join("b"), "changed\n").unwrap();
-        refused(
-            &[("a", "new\n")],
-            "b was changed, but is not generated any more",
-        );
-        refused(
-            &[("a", "new\n"), ("b", "new\n")],
-            "b was changed outside of the marks",
-        );
-        fs::remove_file(path.join("b")).unwrap();
-        fs::write(path.join("a"), "# BEGIN own settings\n").unwrap();
-        refused(
-            &[("a", "new\n")],
-            "a the mark `END own settings` is missing",
-        );
-        let other = Folder::new(path, "shop".into(), files(&[("a", "a\n")])).write();
-        assert!(other.unwrap_err().contains("by another command, website"));
-        fs::write(path.join(RECORD), "# website\n00  ../b\n").unwrap();
-        refused(&[("a", "new\n")], ".generated is broken");
-    }
-
-    #[test]
-    fn a_folder_that_could_not_be_written_is_not_left_behind() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path().join("deploy/chart");
-        // A name of 255 bytes is possible, but the one beside it is longer.
-        let too_long = "z".repeat(252);
-        let error = folder(&path, &[("base/a", GENERATED), (&too_long, "")]).unwrap_err();
-        assert!(error.contains("cannot be written"), "{error}");
-        assert!(!temporary.path().join("deploy").exists());
-        folder(&path, &[("base/a", GENERATED)]).unwrap();
-        // What was there before stays.
-        let error = folder(&path, &[("base/a", GENERATED), (&too_long, "")]).unwrap_err();
-        assert!(error.contains("cannot be written"), "{error}");
-        assert!(path.join("base/a").exists());
-    }
-
-    #[test]
-    fn the_difference_names_changed_missing_and_outdated_files() {
-        let temporary = tempfile::tempdir().unwrap();
-        let path = temporary.path();
-        folder(path, &[("a", "a\n"), ("b", "b\n")]).unwrap();
-        fs::write(path.join("a"), "changed\n").unwrap();
-        let wanted = Folder::new(path, "website".into(), files(&[("a", "a\n"), ("c", "c\n")]));
-        let shown = wanted.difference().unwrap();
-        for expected in [
-            "/a\n@ line 1\n-changed\n+a\n",
-            "/b\n@ line 1\n-b\n",
-            "/c\n@ line 1\n+c\n",
-            "/.generated\n",
-        ] {
-            assert!(shown.contains(expected), "{shown}");
+impl Writing {
+    /// Writes a file beside its place. Returns how it gets there.
+    fn write(&mut self, place: PathBuf, suffix: &str, content: &str) -> Result<Step, String> {
+        let beside = beside(&place, suffix);
+        let folder = place.parent().unwrap_or(Path::new("")).to_owned();
+        let done = self.create_folders(&folder).and_then(|()| {
+            self.files.push(beside.clone());
+            write_new(&beside, content)
+        });
+        match done {
+            Ok(()) => Ok(Step::Move { beside, place }),
+            Err(error) => {
+                let advice = match error.kind() {
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => format!(
+                        ": let this user write to {}, or name another folder",
+                        folder.display()
+                    ),
+                    _ => String::new(),
+                };
+                Err(format!(
+                    "{} cannot be written: {error}{advice}",
+                    place.display()
+                ))
+            }
         }
     }
+
+    /// Creates a folder and its missing parents.
+    fn create_folders(&mut self, folder: &Path) -> io::Result<()> {
+        let all = folder.ancestors();
+        let is_missing = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
+        let missing: Vec<&Path> = all.take_while(is_missing).collect();
+        for one in missing.into_iter().rev() {
+            fs::create_dir(one)?;
+            self.folders.push(one.to_owned());
+        }
+        // An error if it is a file.
+        fs::create_dir_all(folder)
+    }
+
+    /// Removes everything. The error before is what the user has to know.
+    fn undo(&self) {
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+        for folder in self.folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Writes a file that an interrupted run may have left. If it is a link, nothing is written to where it points.
+fn write_new(path: &Path, content: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)?.write_all(content.as_bytes())
 }

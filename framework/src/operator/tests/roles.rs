@@ -10,7 +10,11 @@ use k8s_openapi::api::{
 use crate::{
     client::{Client, Config},
     controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
-    operator::{Operator, OperatorError, Serving},
+    operator::{
+        NoFlags, Operator, OperatorError, Serving,
+        command_line::{CommandAction, CommandLine},
+        settings::Defaults,
+    },
     resource::{AccessRule, ApiResource, DynamicObject},
     webhook::{Admission, Change, Denied, Reads, Validate, Warnings},
 };
@@ -83,6 +87,37 @@ fn without_a_declared_wiring_the_error_says_what_to_write() {
     let declared = unknown().access(AccessRule::of::<Node>(["list"]));
     let roles = declared.roles("ops").unwrap();
     assert_eq!(roles.cluster_roles.len(), 1);
+}
+
+#[test]
+fn what_is_printed_for_a_cluster_needs_no_reconciler() {
+    let operator = || {
+        let build = async |_| -> Result<Mirror> { panic!("a reconciler is built") };
+        let operator = Operator::new("mirror").controller_with(build);
+        operator.wiring::<ConfigMap>(|controller| {
+            controller.owns::<Secret>().finalizer("example.com/mirror")
+        })
+    };
+    for line in [
+        "rbac",
+        "rbac --namespace blue,green",
+        "manifests --image x --service-monitor --prometheus-rule",
+        "alerts",
+        "dashboard",
+    ] {
+        let words = ["mirror"].into_iter().chain(line.split(' '));
+        let line = CommandLine::parse::<NoFlags>("mirror", &Defaults::default(), words, &|_| None);
+        let printed = match line.unwrap().action {
+            CommandAction::Rbac(options) => operator().roles_as_yaml(options),
+            CommandAction::Manifests(options) => operator()
+                .manifests_source(options)
+                .and_then(|source| source.to_yaml()),
+            CommandAction::Alerts { format, .. } => operator().alerts_as_yaml(format),
+            CommandAction::Dashboard { .. } => operator().dashboard_as_json(),
+            _ => unreachable!("it does not print"),
+        };
+        assert!(!printed.unwrap().is_empty());
+    }
 }
 
 #[tokio::test]

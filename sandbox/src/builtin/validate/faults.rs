@@ -188,6 +188,34 @@ fn a_finished_job_needs_its_times() {
 }
 
 #[test]
+fn what_of_a_job_status_changes_is_judged() {
+    let job = |status: Value| json!({"spec": {"completions": 4, "completionMode": "Indexed", "backoffLimitPerIndex": 1}, "status": status});
+    let errors = |old: Value, new: Value| -> Vec<String> {
+        let errors = validate_status(&kind("Job"), &job(new), Some(&job(old)));
+        errors.iter().map(ToString::to_string).collect()
+    };
+    let old = || json!({"failed": 2, "completedIndexes": "0-9"});
+    assert_eq!(
+        errors(old(), json!({"failed": 1, "completedIndexes": "0-9"})),
+        ["status.failed: Invalid value: 1: cannot decrease the failed counter"]
+    );
+    let overlap = json!({"failed": 2, "completedIndexes": "0,2", "failedIndexes": "1-2"});
+    assert_eq!(
+        errors(old(), overlap),
+        [
+            "status.failedIndexes: Invalid value: \"1-2\": failedIndexes and completedIndexes overlap at index: 2"
+        ]
+    );
+    assert!(
+        errors(
+            old(),
+            json!({"failed": 2, "completedIndexes": "0-9", "active": 1})
+        )
+        .is_empty()
+    );
+}
+
+#[test]
 fn old_labels_of_nodes_lead_to_a_warning() {
     let mut pod = pod();
     pod["spec"]["nodeSelector"] = json!({"beta.kubernetes.io/os": "linux"});
