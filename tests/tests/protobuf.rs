@@ -8,6 +8,10 @@ use std::{
     time::Duration,
 };
 
+use pilothouse::{
+    client::{Api, Body, BoxError, Client},
+    k8s::api::core::v1::Pod,
+};
 use pilothouse_sandbox::{
     Sandbox,
     internals::protobuf::{decode, encode},
@@ -69,6 +73,84 @@ fn the_examples_of_kubernetes_are_read_and_written_byte_for_byte() {
         count += 1;
     }
     assert!(count > 150, "{count} examples");
+}
+
+/// Reads the answer of a server into a value, with the framework's client.
+async fn read_by_client(body: Vec<u8>) -> Result<Value, String> {
+    let body = bytes::Bytes::from(body);
+    let answer = tower::service_fn(move |_: http::Request<Body>| {
+        let mut answer = http::Response::new(Body::from(body.clone()));
+        let media_type = http::HeaderValue::from_static("application/vnd.kubernetes.protobuf");
+        answer
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, media_type);
+        std::future::ready(Ok::<_, BoxError>(answer))
+    });
+    let client = Client::from_service(answer);
+    let pods = Api::<Pod>::namespaced(&client, "n").with_managed_fields();
+    // The answer of a subresource may be of any kind.
+    let read = pods.get_subresource("a", "b").await;
+    read.map_err(|error| error.to_string())
+}
+
+/// Whether `whole` has what `part` has. JSON of an older server lacks what a newer one always writes.
+fn has(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(key, part)| {
+            let found = whole.get(key).unwrap_or(&Value::Null);
+            has(found, part)
+        }),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part).all(|(one, other)| has(one, other))
+        }
+        _ => whole == part,
+    }
+}
+
+/// The examples of the release of the table, and those of older ones.
+#[tokio::test]
+async fn the_client_reads_the_examples_of_kubernetes_as_json() {
+    let Some(newest) = examples() else {
+        return skip("examples of protobuf: the Go module k8s.io/api is not there");
+    };
+    let mut counts = Vec::new();
+    for folder in fs::read_dir(newest.parent().unwrap()).unwrap() {
+        let folder = folder.unwrap().path();
+        if !folder.is_dir() {
+            continue;
+        }
+        let mut count = 0;
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let is_event = name.contains("WatchEvent");
+            // An alpha or beta version may lose fields.
+            let is_stable = !name.contains("alpha") && !name.contains("beta");
+            let is_example = path.extension().is_some_and(|extension| extension == "pb")
+                && path.with_extension("json").exists();
+            if !is_example || is_event || !(is_stable || folder == newest) {
+                continue;
+            }
+            let json: Value =
+                serde_json::from_slice(&fs::read(path.with_extension("json")).unwrap()).unwrap();
+            let found = read_by_client(fs::read(&path).unwrap()).await;
+            match folder == newest {
+                true => assert_eq!(found.as_ref(), Ok(&json), "{name}"),
+                // A kind that is gone since then is not asked for in protobuf.
+                false
+                    if found
+                        .as_ref()
+                        .is_err_and(|error| error.contains("does not know")) => {}
+                false => {
+                    let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+                    assert!(has(&found, &json), "{name} of {folder:?}: {found} {json}");
+                }
+            }
+            count += 1;
+        }
+        counts.push(count);
+    }
+    assert!(counts.iter().sum::<usize>() > 150, "{counts:?} examples");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

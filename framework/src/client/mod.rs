@@ -62,7 +62,7 @@
 //! | `request/` | body, class, path and fence of a request |
 //! | `response/` | [`ObjectList`], [`WatchEvent`], [`Deleted`] |
 //! | `access/` | [`AccessGuard`]: refuses what the program did not declare |
-//! | `codec/` | JSON and CBOR, the frames of a watch, which encoding a server accepts |
+//! | `codec/` | JSON, protobuf and CBOR, the frames of a watch, which encoding a server accepts |
 //! | `decode/` | from bytes to objects; one bad object spoils only itself |
 //! | `params/` | the options of each verb |
 //! | `wake/` | wakes a task for one part of its work |
@@ -114,7 +114,7 @@ mod watch;
 pub use access::{AccessGrant, AccessGuard};
 pub use api::{Api, GetOrCreate, Restart};
 pub(crate) use api::{EncodedObject, ListProgress};
-pub use codec::Encoding;
+pub use codec::{AddedCodec, Encoding, EventFrame, ObjectCodec};
 pub use config::{
     Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecPolicy, ExecVersion,
     Impersonation, InteractiveMode, KubeconfigOptions, Proxy,

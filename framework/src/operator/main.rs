@@ -572,7 +572,7 @@ fn print(text: &str) -> Result<ExitCode, OperatorError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `work` on a runtime until it tokens. The first signal cancels `work`, which then stops in order; the second
+/// Runs `work` on a runtime until it ends. The first signal cancels `work`, which then stops in order; the second
 /// ends the process at once.
 fn supervised<F: Future<Output = Result<(), OperatorError>>>(
     stopping: CancellationToken,
@@ -595,8 +595,5 @@ fn supervised<F: Future<Output = Result<(), OperatorError>>>(
 
 #[cfg(feature = "dev")]
 fn say(text: &str) -> Result<(), OperatorError> {
-    let mut output = io::stdout().lock();
-    writeln!(output, "{text}")
-        .and_then(|()| output.flush())
-        .map_err(OperatorError::Output)
+    print(&format!("{text}\n")).map(drop)
 }

@@ -89,6 +89,8 @@ impl DynamicObject {
 }
 
 impl Object for DynamicObject {
+    const HAS_ALL_FIELDS: bool = true;
+
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }

@@ -19,6 +19,11 @@ pub trait Object: Send + Sync + 'static {
     /// refuses `create` and `replace`.
     const PARTIAL: bool = Self::METADATA_ONLY;
 
+    /// Whether the type holds each field that a server sends, also those of newer servers. Some encodings lose such fields, so the client asks for
+    /// JSON.
+    #[doc(hidden)]
+    const HAS_ALL_FIELDS: bool = false;
+
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 

@@ -1,7 +1,13 @@
-// Command protobuf prints the table by which the sandbox reads and writes Kubernetes protobuf: the fields of every message of
+// Command protobuf prints the table by which the sandbox reads and writes Kubernetes protobuf, and by which the client reads it: the fields of every message of
 // k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator, with their numbers and their JSON names.
 //
 //	go run ./protobuf v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/protobuf.json.gz
+//
+// The client's table is of the newest release of k8s-openapi, so that no field of its types is lost. It also has what older releases have and the newest
+// one lacks, for older servers. Run this program in a module that requires k8s.io/api, apimachinery, apiextensions-apiserver, client-go and
+// kube-aggregator of each release, with the older tables as further arguments of the newest one:
+//
+//	go run . v1.37.2 v1.36.json v1.35.json v1.34.json v1.33.json | gzip -n9 > framework/src/client/codec/protobuf/messages.json.gz
 //
 // The generated.proto files lack the JSON names, and what Go writes when a field is not set. Both are in the tags of the Go
 // types, which also have the numbers.
@@ -86,6 +92,9 @@ func main() {
 	}
 	// The envelope.
 	record(reflect.TypeFor[runtime.Unknown]())
+	for _, older := range os.Args[2:] {
+		keep(older)
+	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	err := out.Encode(map[string]any{
@@ -93,6 +102,36 @@ func main() {
 	})
 	if err != nil {
 		panic(err)
+	}
+}
+
+// Adds what an older table has and this one lacks. The number of a field is never used again.
+func keep(path string) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	var older struct {
+		Kinds    map[string]string
+		Messages map[string]map[string]string
+	}
+	if err := json.Unmarshal(file, &older); err != nil {
+		panic(err)
+	}
+	for kind, message := range older.Kinds {
+		if _, has := kinds[kind]; !has {
+			kinds[kind] = message
+		}
+	}
+	for name, fields := range older.Messages {
+		if messages[name] == nil {
+			messages[name] = map[string]string{}
+		}
+		for field, text := range fields {
+			if _, has := messages[name][field]; !has {
+				messages[name][field] = text
+			}
+		}
 	}
 }
 

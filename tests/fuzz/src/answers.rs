@@ -32,6 +32,10 @@ impl Answer {
         Self::of("application/cbor", body)
     }
 
+    pub(crate) fn protobuf(body: &[u8]) -> Self {
+        Self::of("application/vnd.kubernetes.protobuf", body)
+    }
+
     fn of(media_type: &'static str, body: &[u8]) -> Self {
         Self {
             status: 200,

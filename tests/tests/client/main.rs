@@ -11,6 +11,7 @@ mod manifests;
 mod programs;
 mod suite;
 mod target;
+mod varied;
 
 use target::Target;
 
@@ -124,6 +125,9 @@ scenarios! {
         every_verb_uses_cbor,
         bytes_and_dynamic_objects_are_the_same_in_cbor_and_json,
         metadata_only_uses_cbor_too,
+        reads_and_watches_use_protobuf,
+        all_objects_are_the_same_in_protobuf_and_json,
+        a_cache_is_filled_and_follows_changes_in_protobuf,
     ],
     identity: [
         tokens_from_a_file_an_executable_and_the_configuration_work,

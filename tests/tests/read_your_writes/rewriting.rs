@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, Uri};
 use http_body_util::BodyExt;
 use pilothouse::{
-    client::{Body, BoxError, Client, Config, RequestService},
+    client::{Body, BoxError, Client, Config, Encoding, RequestService},
     testing::Cluster,
 };
 use std::sync::Arc;
@@ -72,7 +72,8 @@ where
     let connector = Arc::new(move || Ok(sandbox.connect()));
     let config = Config::new(Uri::from_static("http://sandbox"));
     let builder = Client::builder(config).connector(connector).layer(layer);
-    builder.build().unwrap()
+    // The layers change text.
+    builder.encoding(Encoding::Json).build().unwrap()
 }
 
 fn answered(

@@ -196,6 +196,7 @@ impl<K: Object, R> Api<K, R> {
             subresource,
             // The answer of a subresource may be of another type.
             metadata_only: K::METADATA_ONLY && subresource.is_none(),
+            all_fields: K::HAS_ALL_FIELDS,
         }
     }
 

@@ -1,12 +1,13 @@
+use std::ops::Range;
+
 use serde::{
     Deserialize, Serialize,
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::JsonIndex;
-use crate::resource::ApiResource;
+use super::{Cuts, Format, JsonIndex};
 
-/// Reads and writes one encoding.
+/// Reads one encoding.
 ///
 /// Reasons name the path and the expected type, never a value. Values that the type does not want are skipped at any
 /// depth of nesting, without recursion. A value that the type wants is an error if it is nested deeper in the document
@@ -14,15 +15,26 @@ use crate::resource::ApiResource;
 /// these levels for a part of a document reads the part as [`Raw`](Self::Raw) first.
 pub(crate) trait Codec: Copy {
     /// A part of a document that is skipped now and read later.
-    type Raw<'de>: Deserialize<'de> + Into<&'de [u8]>;
+    type Raw<'de>: Deserialize<'de>;
 
-    /// The value `null`, as a part of a document.
-    const NULL: &'static [u8];
+    /// What the codec reads.
+    fn format(self) -> Format;
 
-    /// Whether the codec can write and read the kind. Other kinds are sent as JSON.
-    fn takes(self, _resource: &ApiResource) -> bool {
-        true
+    /// The bytes of a part of a document, and the codec that reads them.
+    fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]);
+
+    /// Takes an object out of its envelope. Most encodings have none.
+    fn opened<'de>(self, bytes: &'de [u8]) -> Result<Opened<'de, Self>, String> {
+        Ok(Opened::of(self, bytes))
     }
+
+    /// The codec that reads the metadata of an object, or the bytes of that field of them, which has many values.
+    fn of_metadata(self, _field: Option<&str>) -> Self {
+        self
+    }
+
+    /// What to change in the bytes of an object so that its metadata lose a part. Both ranges are places in the bytes.
+    fn cuts(self, bytes: &[u8], metadata: Range<usize>, part: Range<usize>) -> Cuts;
 
     /// Reads one value, in one pass. Fails if anything follows it.
     fn read<'de, S: DeserializeSeed<'de>>(
@@ -45,13 +57,34 @@ pub(crate) trait Codec: Copy {
         self.read(bytes, seed)
     }
 
-    /// Writes one value.
-    fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable>;
-
     /// Reads one value that borrows nothing.
     fn read_owned<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, String> {
         self.read(bytes, std::marker::PhantomData::<T>)
     }
+}
+
+/// An object without its envelope.
+pub(crate) struct Opened<'de, C> {
+    pub(crate) codec: C,
+    pub(crate) bytes: &'de [u8],
+    /// The `apiVersion` and the `kind` that the envelope names. They are empty if there is none.
+    pub(crate) types: [&'de str; 2],
+}
+
+impl<'de, C> Opened<'de, C> {
+    pub(crate) fn of(codec: C, bytes: &'de [u8]) -> Self {
+        Self {
+            codec,
+            bytes,
+            types: [""; 2],
+        }
+    }
+}
+
+/// Writes one encoding.
+pub(crate) trait WriteCodec: Copy {
+    /// Writes one value.
+    fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable>;
 }
 
 /// A value could not be written. The error has no text, because a type's own message may quote a value.

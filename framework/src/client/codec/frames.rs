@@ -6,7 +6,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use http_body::Body as _;
 
-use super::Encoding;
+use super::{AddedCodec, Encoding, EventFrame};
 use crate::client::{Body, BoxError};
 
 /// The length limit of a frame. An object in etcd has at most a few MiB.
@@ -30,8 +30,10 @@ enum Cutter {
     },
     #[cfg(feature = "cbor")]
     Items(super::cbor::Items),
-    #[cfg(test)]
+    /// The length of the frame stands before it, in four bytes.
     Counted,
+    /// The codec of a program finds the frame.
+    Added(AddedCodec),
 }
 
 impl Cutter {
@@ -40,6 +42,8 @@ impl Cutter {
             Encoding::Json => Self::Lines { seen: 0 },
             #[cfg(feature = "cbor")]
             Encoding::Cbor => Self::Items(super::cbor::Items::default()),
+            Encoding::Protobuf => Self::Counted,
+            Encoding::Added(codec) => Self::Added(codec),
             #[cfg(test)]
             Encoding::Framed => Self::Counted,
         }
@@ -69,12 +73,35 @@ impl Cutter {
                 end,
                 taken: end,
             })),
-            #[cfg(test)]
-            Self::Counted => Ok(super::test_codec::cut(buffer).map(|end| Cut {
-                start: 4,
-                end,
-                taken: end,
-            })),
+            Self::Counted => {
+                let Some((length, rest)) = buffer.split_first_chunk() else {
+                    return Ok(None);
+                };
+                let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+                if length > LONGEST {
+                    return Err(too_long());
+                }
+                let end = length + size_of::<u32>();
+                Ok((rest.len() >= length).then_some(Cut {
+                    start: size_of::<u32>(),
+                    end,
+                    taken: end,
+                }))
+            }
+            Self::Added(codec) => {
+                let Some(EventFrame { document, length }) = codec.0.event(buffer)? else {
+                    return Ok(None);
+                };
+                let is_in_order = document.start <= document.end && document.end <= length;
+                if !is_in_order || length == 0 || length > buffer.len() {
+                    return Err("the codec found an event that is not in the body".into());
+                }
+                Ok(Some(Cut {
+                    start: document.start,
+                    end: document.end,
+                    taken: length,
+                }))
+            }
         }
     }
 }
@@ -83,6 +110,11 @@ struct Cut {
     start: usize,
     end: usize,
     taken: usize,
+}
+
+#[cold]
+fn too_long() -> BoxError {
+    format!("an event is longer than {LONGEST} bytes").into()
 }
 
 impl Frames {
@@ -107,7 +139,7 @@ impl Frames {
         while !self.ended {
             match self.cut() {
                 Ok(Some(frame)) if self.is_blank(&frame) => continue,
-                Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
+                Ok(Some(frame)) => return Poll::Ready(Some(self.document(frame))),
                 Ok(None) => {}
                 Err(error) => {
                     self.ended = true;
@@ -124,12 +156,22 @@ impl Frames {
                     self.ended = true;
                     let rest = std::mem::take(&mut self.begun);
                     if !rest.is_empty() && !self.is_blank(&rest) {
-                        return Poll::Ready(Some(Ok(rest.into())));
+                        return Poll::Ready(Some(self.document(rest.into())));
                     }
                 }
             }
         }
         Poll::Ready(None)
+    }
+
+    /// What to decode of a frame. No frame follows an error.
+    fn document(&mut self, frame: Bytes) -> Result<Bytes, BoxError> {
+        let document = match &self.cutter {
+            Cutter::Added(codec) => Encoding::Added(*codec).received(frame),
+            _ => Ok(frame),
+        };
+        self.ended |= document.is_err();
+        document.map_err(BoxError::from)
     }
 
     fn is_blank(&self, frame: &[u8]) -> bool {
@@ -161,8 +203,7 @@ impl Frames {
             self.piece.clear();
         }
         if self.begun.len() > LONGEST {
-            let text = format!("an event is longer than {LONGEST} bytes");
-            return Err(text.into());
+            return Err(too_long());
         }
         Ok(None)
     }
@@ -213,7 +254,7 @@ mod tests {
         fn any_bytes_end_in_frames_or_an_error(
             body in proptest::collection::vec(any::<u8>(), 0..60), cuts in cuts()
         ) {
-            for encoding in super::super::ALL_ENCODINGS {
+            for encoding in super::super::ALL_ENCODINGS.iter().chain(&[Encoding::Protobuf]) {
                 let whole = frames(*encoding, &body, &[]);
                 prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok));
                 prop_assert_eq!(whole, frames(*encoding, &body, &cuts));

@@ -29,14 +29,24 @@ impl NegotiatedEncodings {
         }
     }
 
+    /// The encoding that the program has chosen.
+    pub(crate) fn wanted(&self) -> Encoding {
+        self.wanted
+    }
+
     /// The encoding for the body of a request.
     pub(crate) fn for_body(&self, resource: &ApiResource) -> Encoding {
-        self.choose(resource, |refused| refused.bodies)
+        self.choose(resource, |refused| refused.bodies).for_body()
     }
 
     /// The encoding to name in `Accept`.
     pub(crate) fn for_answer(&self, resource: &ApiResource) -> Encoding {
         self.choose(resource, |refused| refused.answers)
+    }
+
+    /// The encoding to name in `Accept` if the answer may be of any kind, or have any field.
+    pub(crate) fn for_any_kind(&self, resource: &ApiResource) -> Encoding {
+        self.for_answer(resource).for_any_kind()
     }
 
     fn choose(&self, resource: &ApiResource, is_refused: fn(Refused) -> bool) -> Encoding {

@@ -1,12 +1,14 @@
 //! A codec with three properties of protobuf that JSON and CBOR lack: it knows only the built-in kinds, puts an
 //! envelope around a document, and writes the length of a frame.
 
+use std::ops::Range;
+
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Codec, Encoding, Json, Unwritable, json::JsonRaw};
+use super::{Codec, Cuts, Encoding, Format, Json, Unwritable, WriteCodec, json::JsonRaw};
 use crate::resource::ApiResource;
 
-/// Every encoding: a test of what each codec promises runs with all of them.
+/// Every encoding that has a writer, and any document: a test of what each codec promises runs with all of them. Protobuf has its own tests.
 pub(crate) const ALL_ENCODINGS: &[Encoding] = &[
     Encoding::Json,
     #[cfg(feature = "cbor")]
@@ -19,13 +21,26 @@ const ENVELOPE: &[u8] = b"k8s\0";
 #[derive(Clone, Copy)]
 pub(crate) struct Framed;
 
+impl Framed {
+    pub(super) fn has(resource: &ApiResource) -> bool {
+        !resource.group.contains('.') || resource.group.ends_with(".k8s.io")
+    }
+}
+
 impl Codec for Framed {
     type Raw<'de> = JsonRaw<'de>;
 
-    const NULL: &'static [u8] = Json::NULL;
+    fn format(self) -> Format {
+        Format::Framed
+    }
 
-    fn takes(self, resource: &ApiResource) -> bool {
-        !resource.group.contains('.') || resource.group.ends_with(".k8s.io")
+    fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]) {
+        let (_, bytes) = Json.part(raw);
+        (self, bytes)
+    }
+
+    fn cuts(self, bytes: &[u8], metadata: Range<usize>, part: Range<usize>) -> Cuts {
+        Json.cuts(bytes, metadata, part)
     }
 
     fn read<'de, S: DeserializeSeed<'de>>(
@@ -36,15 +51,10 @@ impl Codec for Framed {
         // A part of a document has no envelope.
         Json.read(bytes.strip_prefix(ENVELOPE).unwrap_or(bytes), seed)
     }
+}
 
+impl WriteCodec for Framed {
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
         Ok([ENVELOPE, &Json.write(value)?].concat())
     }
-}
-
-/// The end of a frame that begins with its length.
-pub(super) fn cut(buffer: &[u8]) -> Option<usize> {
-    let (length, _) = buffer.split_first_chunk()?;
-    let end = 4 + usize::try_from(u32::from_be_bytes(*length)).ok()?;
-    (buffer.len() >= end).then_some(end)
 }

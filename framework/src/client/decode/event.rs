@@ -15,7 +15,7 @@ use super::{
 use crate::{
     client::{
         Change, WatchEvent,
-        codec::{Codec, Encoded, Encoding, JsonIndex, with_codec},
+        codec::{Codec, Encoded, Format, JsonIndex, with_codec},
     },
     resource::{ApiResource, Object, Status, Undecodable},
 };
@@ -40,7 +40,7 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
 ) -> Result<Event<K>, String> {
     let _span = span::entered("event", frame);
     let bytes = &frame.bytes;
-    let quick = with_codec!(frame.encoding, codec => {
+    let quick = with_codec!(Format::of_frame(frame.encoding), codec => {
         let seed = EventSeed {
             managed_fields,
             kind: PhantomData,
@@ -51,10 +51,9 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
         }
     });
     quick.or_else(|_| {
-        let encoding = frame.encoding;
-        in_two_steps(frame, None, resource, |body| {
-            let read = with_codec!(encoding, codec => object(codec, body, managed_fields));
-            read.map_err(|reason| Box::new(undecodable(encoding, body, resource, reason)))
+        in_two_steps(frame, None, resource, |format, body| {
+            let read = with_codec!(format, codec => object(codec, body, managed_fields));
+            read.map_err(|reason| Box::new(undecodable(format, body, resource, reason)))
         })
     })
 }
@@ -68,8 +67,8 @@ pub(crate) fn receive_event<K: Object + DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<Event<Received<K>>, String> {
     let _span = span::entered("event", frame);
-    in_two_steps(frame, json_index, resource, |body| {
-        Received::read(frame.encoding, body, resource, managed_fields)
+    in_two_steps(frame, json_index, resource, |format, body| {
+        Received::read(format, body, resource, managed_fields)
     })
 }
 
@@ -78,13 +77,12 @@ fn in_two_steps<K>(
     frame: &Encoded,
     json_index: Option<&JsonIndex>,
     resource: &ApiResource,
-    read: impl FnOnce(&[u8]) -> Result<K, Box<Undecodable>>,
+    read: impl FnOnce(Format, &[u8]) -> Result<K, Box<Undecodable>>,
 ) -> Result<Event<K>, String> {
-    let (kind, body) = parts(frame, json_index)?;
-    let encoding = frame.encoding;
+    let (kind, format, body) = parts(frame, json_index)?;
     let at_object = |reason| format!("object: {reason}");
     match kind {
-        Type::Change(change) => Ok(Event::Event(match read(body) {
+        Type::Change(change) => Ok(Event::Event(match read(format, body) {
             Ok(object) => changed(change, object),
             Err(object) => WatchEvent::Undecodable {
                 change,
@@ -92,11 +90,11 @@ fn in_two_steps<K>(
             },
         })),
         Type::Bookmark => {
-            let bookmark = bookmark(encoding, body).and_then(|bookmark| bookmark.event(resource));
+            let bookmark = bookmark(format, body).and_then(|bookmark| bookmark.event(resource));
             bookmark.map_err(at_object)
         }
         Type::Error => {
-            let status = status(encoding, body).map(Box::new).map(Event::Error);
+            let status = status(format, body).map(Box::new).map(Event::Error);
             status.map_err(at_object)
         }
     }
@@ -105,7 +103,7 @@ fn in_two_steps<K>(
 fn parts<'a>(
     frame: &'a Encoded,
     json_index: Option<&JsonIndex>,
-) -> Result<(Type, &'a [u8]), String> {
+) -> Result<(Type, Format, &'a [u8]), String> {
     #[derive(Deserialize)]
     struct RawEvent<R> {
         r#type: String,
@@ -115,23 +113,25 @@ fn parts<'a>(
         codec: C,
         frame: &'de [u8],
         json_index: Option<&JsonIndex>,
-    ) -> Result<(String, &'de [u8]), String> {
+    ) -> Result<(String, Format, &'de [u8]), String> {
         let seed = PhantomData::<RawEvent<C::Raw<'de>>>;
         let raw = match json_index {
             Some(json_index) => codec.read_indexed(frame, json_index, seed),
             None => codec.read(frame, seed),
         }?;
-        Ok((raw.r#type, raw.object.into()))
+        let (codec, object) = codec.part(raw.object);
+        Ok((raw.r#type, codec.format(), object))
     }
-    let (kind, body) = with_codec!(frame.encoding, codec => raw(codec, &frame.bytes, json_index))?;
+    let raw = with_codec!(Format::of_frame(frame.encoding), codec => raw(codec, &frame.bytes, json_index));
+    let (kind, format, body) = raw?;
     match Type::of(&kind) {
-        Some(kind) => Ok((kind, body)),
+        Some(kind) => Ok((kind, format, body)),
         None => Err("type: not one of the known values".to_owned()),
     }
 }
 
-fn bookmark(encoding: Encoding, body: &[u8]) -> Result<Bookmark, String> {
-    with_codec!(encoding, codec => codec.read_owned(body))
+fn bookmark(format: Format, body: &[u8]) -> Result<Bookmark, String> {
+    with_codec!(format, codec => codec.read_owned(body))
 }
 
 fn changed<K>(change: Change, object: K) -> WatchEvent<K> {

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     client::{
         ObjectList,
-        codec::{Codec, Encoded, with_codec},
+        codec::{Codec, Encoded, Format, with_codec},
     },
     resource::{ApiResource, ListMeta, Object},
 };
@@ -70,21 +70,20 @@ fn item_by_item<K: DeserializeOwned>(
     managed_fields: bool,
     is_named: &dyn Fn(&K) -> bool,
 ) -> Result<ObjectList<K>, String> {
-    let (metadata, items) = parts(body, resource)?;
+    let (metadata, format, items) = parts(body, resource)?;
     let mut unnamed = Unnamed::default();
     let mut list = ObjectList {
         metadata,
         ..ObjectList::default()
     };
-    let encoding = body.encoding;
     for (index, item) in items.into_iter().enumerate() {
-        match with_codec!(encoding, codec => object(codec, item, managed_fields)) {
+        match with_codec!(format, codec => object(codec, item, managed_fields)) {
             Ok(item) => {
                 unnamed.note(index, is_named(&item))?;
                 list.items.push(item);
             }
             Err(reason) => {
-                let item = undecodable(encoding, item, resource, reason);
+                let item = undecodable(format, item, resource, reason);
                 unnamed.note(index, !item.key.name().is_empty())?;
                 list.undecodable.push(item);
             }
@@ -102,7 +101,7 @@ pub(crate) fn receive_list<K: Object + DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<ObjectList<Received<K>>, String> {
     let _span = span::entered("list", body);
-    let (metadata, items) = parts(body, resource)?;
+    let (metadata, format, items) = parts(body, resource)?;
     let mut unnamed = Unnamed::default();
     let mut list = ObjectList {
         metadata,
@@ -110,7 +109,7 @@ pub(crate) fn receive_list<K: Object + DeserializeOwned>(
         undecodable: Vec::new(),
     };
     for (index, item) in items.into_iter().enumerate() {
-        match Received::read(body.encoding, item, resource, managed_fields) {
+        match Received::read(format, item, resource, managed_fields) {
             Ok(item) => {
                 unnamed.note(index, item.is_named())?;
                 list.items.push(item);
@@ -124,10 +123,10 @@ pub(crate) fn receive_list<K: Object + DeserializeOwned>(
     Ok(list)
 }
 
-fn parts<'a>(
-    body: &'a Encoded,
-    resource: &ApiResource,
-) -> Result<(ListMeta, Vec<&'a [u8]>), String> {
+/// The metadata of a list and its items, which have one format.
+type Parts<'a> = (ListMeta, Format, Vec<&'a [u8]>);
+
+fn parts<'a>(body: &'a Encoded, resource: &ApiResource) -> Result<Parts<'a>, String> {
     with_codec!(body.encoding, codec => parts_as(codec, &body.bytes, resource))
 }
 
@@ -148,7 +147,7 @@ fn parts_as<'a, C: Codec>(
     codec: C,
     body: &'a [u8],
     resource: &ApiResource,
-) -> Result<(ListMeta, Vec<&'a [u8]>), String> {
+) -> Result<Parts<'a>, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase", bound(deserialize = "R: Deserialize<'de>"))]
     struct RawList<R> {
@@ -175,8 +174,14 @@ fn parts_as<'a, C: Codec>(
     let metadata = raw.metadata.unwrap_or_default();
     check(types, &metadata, resource)?;
     let items = raw.items.unwrap_or_default();
-    let items = items.into_iter().map(Into::into).collect();
-    Ok((metadata, items))
+    let mut format = codec.format();
+    let mut part = |item| {
+        let (codec, item) = codec.part(item);
+        format = codec.format();
+        item
+    };
+    let items = items.into_iter().map(&mut part).collect();
+    Ok((metadata, format, items))
 }
 
 struct ListSeed<'a, K> {

@@ -27,6 +27,8 @@ mod object;
 mod object_bytes;
 #[cfg(test)]
 mod object_bytes_test;
+#[cfg(test)]
+mod protobuf_test;
 mod received;
 mod skip;
 mod span;

@@ -9,7 +9,7 @@ use super::{skip::SkipManagedFields, span};
 use crate::{
     client::{
         Deleted,
-        codec::{Codec, Encoded, Encoding, Json, with_codec},
+        codec::{Codec, Encoded, Encoding, Format, Json, with_codec},
     },
     resource::Status,
 };
@@ -37,11 +37,11 @@ pub(crate) fn decode_any<T: DeserializeOwned>(body: &Encoded) -> Result<T, Strin
 
 /// Decodes the server's error.
 pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
-    status(body.encoding, &body.bytes)
+    status(body.encoding.into(), &body.bytes)
 }
 
-pub(super) fn status(encoding: Encoding, body: &[u8]) -> Result<Status, String> {
-    with_codec!(encoding, codec => codec.read_owned(body))
+pub(super) fn status(format: Format, body: &[u8]) -> Result<Status, String> {
+    with_codec!(format, codec => codec.read_owned(body))
 }
 
 /// Decodes the answer to a deletion: a `Status` or the object.

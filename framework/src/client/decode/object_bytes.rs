@@ -7,7 +7,7 @@ use serde::{
 
 use super::{lenient, received::decode, types::Types};
 use crate::{
-    client::codec::{Codec, Encoding, with_codec},
+    client::codec::{Codec, Cuts, Format, with_codec},
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 /// What a cache itself needs was read in one pass when the object arrived: its key, and where UID, resource version, labels,
 /// owner references and metadata lie. Everything else is read when somebody asks for it. The object may be nested to any depth.
 pub(crate) struct ObjectBytes {
-    encoding: Encoding,
+    format: Format,
     /// The object. Strings follow it that lie in it with escapes.
     bytes: Box<[u8]>,
     /// The length of the object.
@@ -106,47 +106,50 @@ impl ObjectBytes {
     /// # Errors
     /// The readable parts of the object, if its metadata cannot be read, or if it is of another kind than `resource`.
     pub(super) fn read(
-        encoding: Encoding,
+        format: Format,
         bytes: &[u8],
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, Box<Undecodable>> {
-        let read =
-            with_codec!(encoding, codec => Self::read_as(codec, encoding, bytes, resource, wanted));
-        read.map_err(|reason| lenient::undecodable(encoding, bytes, resource, reason).into())
+        let read = with_codec!(format, codec => Self::read_as(codec, bytes, resource, wanted));
+        read.map_err(|reason| lenient::undecodable(format, bytes, resource, reason).into())
     }
 
     fn read_as<C: Codec>(
         codec: C,
-        encoding: Encoding,
         bytes: &[u8],
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, String> {
+        let opened = codec.opened(bytes)?;
+        let (codec, bytes) = (opened.codec, opened.bytes);
         if u32::try_from(bytes.len()).is_err() {
             return Err("it is 4 GiB or larger".to_owned());
         }
         let outline = codec.read(bytes, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
-        let (api_version, kind) = (text(&outline.api_version), text(&outline.kind));
-        Types::new(api_version, kind).check_object(resource, true)?;
-        let Some(metadata) = outline.metadata.map(Into::<&[u8]>::into) else {
-            return Ok(Self::without_metadata(encoding, bytes));
+        let [api_version, kind] = opened.types;
+        let types = Types::new(
+            text(&outline.api_version).or(Some(api_version)),
+            text(&outline.kind).or(Some(kind)),
+        );
+        types.check_object(resource, true)?;
+        let Some(metadata) = outline.metadata.map(|metadata| codec.part(metadata)) else {
+            return Ok(Self::without_metadata(codec.format(), bytes));
         };
-        let parts = codec.read(metadata, PhantomData::<MetadataOutline<'_, C::Raw<'_>>>);
+        let (metadata_codec, metadata) = metadata;
+        let parts = PhantomData::<MetadataOutline<'_, C::Raw<'_>>>;
+        let parts = metadata_codec.read(metadata, parts);
         let parts = parts.map_err(|reason| format!("metadata: {reason}"))?;
         let place = |part: Option<&[u8]>| part.and_then(|part| place(bytes, part));
-        let managed_fields = parts.managed_fields.map(Into::into).filter(|_| !wanted);
-        let cut = Cut {
-            range: place(managed_fields).unwrap_or(0..0),
-            filling: match managed_fields {
-                Some(_) => C::NULL,
-                None => &[],
-            },
+        let part = |part: Option<C::Raw<'_>>| place(part.map(|part| codec.part(part).1));
+        let managed_fields = part(parts.managed_fields).filter(|_| !wanted);
+        let cuts = match (place(Some(metadata)), managed_fields) {
+            (Some(metadata), Some(managed)) => codec.cuts(bytes, metadata, managed),
+            _ => Cuts::default(),
         };
-        let mut stored = Vec::with_capacity(cut.shifted(bytes.len()));
-        stored.extend_from_slice(&bytes[..cut.range.start]);
-        stored.extend_from_slice(cut.filling);
-        stored.extend_from_slice(&bytes[cut.range.end..]);
+        let moved =
+            |range: Range<usize>| Span::of(cuts.shifted(range.start)..cuts.shifted(range.end));
+        let mut stored = cuts.apply(bytes);
         let len = stored.len();
         let mut string = |text: &Option<Text<'_>>| match text {
             None => Span::default(),
@@ -156,7 +159,7 @@ impl ObjectBytes {
                     Cow::Owned(_) => None,
                 };
                 match lies_at {
-                    Some(range) => cut.span(range),
+                    Some(range) => moved(range),
                     None => {
                         let start = stored.len();
                         stored.extend_from_slice(text.as_bytes());
@@ -166,20 +169,17 @@ impl ObjectBytes {
             }
         };
         let (uid, resource_version) = (string(&parts.uid), string(&parts.resource_version));
-        let span = |part: Option<C::Raw<'_>>| {
-            let range = place(part.map(Into::into));
-            range.map_or(Span::default(), |range| cut.span(range))
-        };
+        let span = |raw| part(raw).map_or(Span::default(), moved);
         let name = text(&parts.name).unwrap_or_default();
         Ok(Self {
-            encoding,
+            format: codec.format(),
             len: u32::try_from(len).unwrap_or(u32::MAX),
             key: ObjectKey::new(text(&parts.namespace), name),
             uid,
             resource_version,
             labels: span(parts.labels),
             owner_references: span(parts.owner_references),
-            metadata: place(Some(metadata)).map_or(Span::default(), |range| cut.span(range)),
+            metadata: place(Some(metadata)).map_or(Span::default(), moved),
             is_deleting: parts.deletion_timestamp.is_some(),
             bytes: stored.into(),
         })
@@ -189,12 +189,12 @@ impl ObjectBytes {
     #[cfg(test)]
     pub(crate) fn of_json<K: crate::resource::Resource>(json: &str) -> Self {
         let resource = ApiResource::of::<K>();
-        Self::read(Encoding::Json, json.as_bytes(), &resource, false).unwrap()
+        Self::read(Format::Json, json.as_bytes(), &resource, false).unwrap()
     }
 
-    fn without_metadata(encoding: Encoding, bytes: &[u8]) -> Self {
+    fn without_metadata(format: Format, bytes: &[u8]) -> Self {
         Self {
-            encoding,
+            format,
             bytes: bytes.into(),
             len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             key: ObjectKey::cluster(""),
@@ -230,7 +230,8 @@ impl ObjectBytes {
     /// `metadata.labels`. Those that are no strings are left out.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         match self.part(self.labels) {
-            Some(labels) => with_codec!(self.encoding, codec => {
+            Some(labels) => with_codec!(self.format, codec => {
+                let codec = codec.of_metadata(Some("labels"));
                 let all = codec.read_owned(labels);
                 all.unwrap_or_else(|_| lenient::labels(codec, labels))
             }),
@@ -241,7 +242,8 @@ impl ObjectBytes {
     /// `metadata.ownerReferences`. Those that do not decode are left out.
     pub(crate) fn owner_references(&self) -> Vec<OwnerReference> {
         match self.part(self.owner_references) {
-            Some(owners) => with_codec!(self.encoding, codec => {
+            Some(owners) => with_codec!(self.format, codec => {
+                let codec = codec.of_metadata(Some("ownerReferences"));
                 let all = codec.read_owned(owners);
                 all.unwrap_or_else(|_| lenient::owner_references(codec, owners))
             }),
@@ -252,7 +254,7 @@ impl ObjectBytes {
     /// `metadata`, without the managed fields. Returns `None` if it does not decode.
     pub(crate) fn metadata(&self) -> Option<ObjectMeta> {
         let metadata = self.part(self.metadata)?;
-        with_codec!(self.encoding, codec => codec.read_owned(metadata)).ok()
+        with_codec!(self.format, codec => codec.of_metadata(None).read_owned(metadata)).ok()
     }
 
     /// Decodes the object, which is of the kind of `resource`.
@@ -265,12 +267,12 @@ impl ObjectBytes {
     ) -> Result<Arc<K>, String> {
         let bytes = self.object();
         // What the caller does not want is not there any more.
-        with_codec!(self.encoding, codec => decode(codec, bytes, resource, true))
+        with_codec!(self.format, codec => decode(codec, bytes, resource, true))
     }
 
     /// The readable parts of an object that does not decode.
     pub(crate) fn undecodable(&self, resource: &ApiResource, reason: String) -> Undecodable {
-        lenient::undecodable(self.encoding, self.object(), resource, reason)
+        lenient::undecodable(self.format, self.object(), resource, reason)
     }
 
     /// Bytes of the object.
@@ -301,26 +303,6 @@ impl Span {
             (Ok(start), Ok(end)) => Self { start, end },
             _ => Self::default(),
         }
-    }
-}
-
-/// What is cut out of the bytes, and what takes its place.
-struct Cut {
-    range: Range<usize>,
-    filling: &'static [u8],
-}
-
-impl Cut {
-    /// Where the byte at `at` lies after the cut. The byte must not lie in the cut.
-    fn shifted(&self, at: usize) -> usize {
-        match at >= self.range.end {
-            true => at - self.range.len() + self.filling.len(),
-            false => at,
-        }
-    }
-
-    fn span(&self, range: Range<usize>) -> Span {
-        Span::of(self.shifted(range.start)..self.shifted(range.end))
     }
 }
 

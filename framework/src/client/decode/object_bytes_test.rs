@@ -19,7 +19,7 @@ fn config_maps() -> ApiResource {
 }
 
 fn read(encoding: Encoding, bytes: &[u8]) -> ObjectBytes {
-    ObjectBytes::read(encoding, bytes, &config_maps(), false).unwrap()
+    ObjectBytes::read(encoding.into(), bytes, &config_maps(), false).unwrap()
 }
 
 fn decoded(bytes: &ObjectBytes) -> Result<Arc<ConfigMap>, String> {
@@ -103,7 +103,13 @@ fn the_managed_fields_are_cut_wherever_they_are_and_nothing_else() {
 #[test]
 fn managed_fields_that_are_wanted_stay() {
     let bytes = object().to_string();
-    let all = ObjectBytes::read(Encoding::Json, bytes.as_bytes(), &config_maps(), true).unwrap();
+    let all = ObjectBytes::read(
+        Encoding::Json.into(),
+        bytes.as_bytes(),
+        &config_maps(),
+        true,
+    )
+    .unwrap();
     let all_decoded = decoded(&all).unwrap();
     let managed_fields = all_decoded.metadata.managed_fields.as_deref();
     assert_eq!(managed_fields.unwrap().len(), 1);

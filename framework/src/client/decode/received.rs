@@ -8,7 +8,7 @@ use super::{
     types::Types,
 };
 use crate::{
-    client::codec::{Codec, Encoding, with_codec},
+    client::codec::{Codec, Format, with_codec},
     resource::{ApiResource, Object, TypeMeta, Undecodable},
 };
 
@@ -24,25 +24,31 @@ pub(crate) enum Received<K> {
 impl<K: Object + DeserializeOwned> Received<K> {
     /// An object with so many bytes is small, its managed fields included.
     pub(crate) const SMALL: usize = 1024;
+    /// The same objects take half as many bytes in protobuf.
+    const SMALL_IN_PROTOBUF: usize = Self::SMALL / 2;
 
     /// The object with these bytes. The managed fields are left out unless they are `wanted`.
     ///
     /// # Errors
     /// As for [`ObjectBytes::read`].
     pub(super) fn read(
-        encoding: Encoding,
+        format: Format,
         bytes: &[u8],
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, Box<Undecodable>> {
-        if bytes.len() <= Self::SMALL {
-            let decoded = with_codec!(encoding, codec => decode(codec, bytes, resource, wanted));
+        let small = match format {
+            Format::Protobuf(_) => Self::SMALL_IN_PROTOBUF,
+            _ => Self::SMALL,
+        };
+        if bytes.len() <= small {
+            let decoded = with_codec!(format, codec => decode(codec, bytes, resource, wanted));
             // The other form reports the error, as it does for a large object.
             if let Ok(object) = decoded {
                 return Ok(Self::Decoded(object));
             }
         }
-        ObjectBytes::read(encoding, bytes, resource, wanted).map(Self::Bytes)
+        ObjectBytes::read(format, bytes, resource, wanted).map(Self::Bytes)
     }
 
     /// Whether the object has a name.

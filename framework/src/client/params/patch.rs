@@ -50,7 +50,6 @@ impl Patch {
             }
             Self::ApplyBytes(bytes) => match apply(encoding) {
                 (Encoding::Json, media_type) => Ok((media_type, bytes.clone())),
-                #[cfg(any(feature = "cbor", test))]
                 (other, media_type) => {
                     let value: Value = serde_json::from_slice(bytes).map_err(|_| Unwritable)?;
                     Ok((media_type, other.write(&value)?))

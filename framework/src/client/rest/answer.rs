@@ -54,7 +54,7 @@ impl Answer {
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let encoding = Encoding::of_body(&self.headers);
         let body = Encoded {
-            encoding: encoding.unwrap_or_default(),
+            encoding: encoding.unwrap_or(Encoding::Json),
             bytes: self.bytes.clone(),
         };
         let decoded = decode_any(&body).map_err(|reason| {

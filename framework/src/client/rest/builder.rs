@@ -81,13 +81,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Writes and requests objects in `encoding` if the server accepts it, and in JSON otherwise. The default is JSON.
+    /// Writes and requests objects in `encoding` if the server accepts it, and in JSON otherwise. The default is
+    /// [`Encoding::Protobuf`]. Some encodings have only a part of the kinds, or no form for what the client writes: see
+    /// [`Encoding`].
     ///
     /// ```
     /// # use pilothouse::client::{Client, Config, Encoding};
     /// # let config = Config::new("https://host:6443".parse().unwrap());
-    /// # #[cfg(feature = "cbor")]
-    /// let builder = Client::builder(config).encoding(Encoding::Cbor);
+    /// // So that a proxy can log what comes.
+    /// let builder = Client::builder(config).encoding(Encoding::Json);
     /// ```
     #[must_use]
     pub fn encoding(mut self, encoding: Encoding) -> Self {

@@ -18,6 +18,8 @@ pub(crate) struct Call<'a> {
     pub(crate) subresource: Option<&'a str>,
     /// Whether metadata is enough for the answer.
     pub(crate) metadata_only: bool,
+    /// Whether the caller wants fields that only a newer server knows, too.
+    pub(crate) all_fields: bool,
 }
 
 impl Call<'_> {
@@ -125,7 +127,7 @@ impl Call<'_> {
     /// The `Accept` header. A server that cannot send metadata alone may send whole objects.
     pub(crate) fn accept(&self, encoding: Encoding) -> Cow<'static, str> {
         if !self.metadata_only {
-            return encoding.accept().into();
+            return encoding.accept();
         }
         let list = if matches!(self.verb, "list" | "deletecollection") {
             "List"
@@ -140,6 +142,11 @@ impl Call<'_> {
         }
         let other = encoding.media_type();
         format!("{other};{form}, {json};{form};q=0.9, {json};q=0.8").into()
+    }
+
+    /// Whether the answer is about objects of the kind. Most subresources have a kind of their own.
+    pub(crate) fn has_object_of_kind(&self) -> bool {
+        matches!(self.subresource, None | Some("status"))
     }
 
     pub(crate) fn method(&self) -> Method {
@@ -171,6 +178,7 @@ mod tests {
             name,
             subresource: None,
             metadata_only: false,
+            all_fields: false,
         }
     }
 

@@ -160,6 +160,7 @@ mod tests {
             name: Some("web"),
             subresource: None,
             metadata_only: true,
+            all_fields: false,
         }
     }
 

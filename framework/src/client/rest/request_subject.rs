@@ -36,6 +36,7 @@ impl RequestedResource {
             name: self.name.as_deref(),
             subresource: self.subresource.as_deref(),
             metadata_only: false,
+            all_fields: false,
         }
     }
 

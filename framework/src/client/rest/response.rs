@@ -39,11 +39,13 @@ impl Client {
             Ok(Err(error)) if error.is::<LengthLimitError>() => Bytes::new(),
             Ok(Err(error)) | Err(error) => return Error::from_stack(verb, target, error),
         };
-        let told = Encoded {
-            encoding: Encoding::of_body(&head.headers).unwrap_or_default(),
-            bytes: body.clone(),
-        };
-        let mut status = decode_status(&told)
+        let encoding = self.inner.encodings.wanted().of_answer(&head.headers);
+        let encoding = encoding.unwrap_or(Encoding::Json);
+        let status = encoding.received(body.clone()).and_then(|bytes| {
+            let told = Encoded { encoding, bytes };
+            decode_status(&told)
+        });
+        let mut status = status
             .ok()
             .filter(|status| {
                 status.code != 0 || !status.message.is_empty() || !status.reason.is_empty()

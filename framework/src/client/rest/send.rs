@@ -49,6 +49,8 @@ impl Client {
     ) -> Result<Encoded, Error> {
         let (encoding, response) = self.open(call, RequestClass::Request, uri, body).await?;
         let bytes = collect(call.verb, || call.target(), response).await?;
+        let bytes = encoding.received(bytes);
+        let bytes = bytes.map_err(|reason| call.undecodable(reason))?;
         Ok(Encoded { encoding, bytes })
     }
 
@@ -131,7 +133,11 @@ impl Client {
         uri: String,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<(Encoding, Response<Body>), Error> {
-        let wanted = self.inner.encodings.for_answer(call.resource);
+        let wanted = match call.has_object_of_kind() && !call.all_fields {
+            true => self.inner.encodings.for_answer(call.resource),
+            // A kind in the answer that the codec does not know would be an error, and a field that it does not know would be lost.
+            false => self.inner.encodings.for_any_kind(call.resource),
+        };
         if wanted == Encoding::Json {
             return self.open_as(wanted, call, class, uri, body).await;
         }
@@ -199,7 +205,7 @@ impl Client {
         request.extensions_mut().insert(class);
         let answer = self.answered(call.verb, || call.target(), request).await;
         let response = answer.map_err(|error| self.explained(call, error, is_apply))?;
-        match Encoding::of_body(response.headers()) {
+        match wanted.of_answer(response.headers()) {
             Ok(encoding) => Ok((encoding, response)),
             Err(other) => {
                 let mut reason = format!(

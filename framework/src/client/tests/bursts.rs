@@ -116,6 +116,7 @@ async fn each_event_of_a_burst_is_decoded_once_with_its_own_index() {
         name: None,
         subresource: None,
         metadata_only: false,
+        all_fields: false,
     };
     let body = Body::new(burst(10_000_000).into_body());
     let mut events = WatchStream::<Counted>::of_response(

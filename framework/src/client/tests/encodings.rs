@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::server::{Answer, OBJECT, Seen, Server, Site, json as json_answer};
 use crate::{
     client::{
-        Api, Client, Encoding, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+        Api, Client, Encoding, EventFrame, ListParams, ObjectCodec, Patch, PatchParams, PostParams,
+        WatchEvent, WatchParams,
     },
     resource::{ApiResource, DynamicObject, Object},
 };
@@ -99,13 +100,14 @@ async fn all_answers_come_in_the_chosen_encoding() {
 }
 
 #[tokio::test]
-async fn json_is_the_default_encoding() {
-    let site = Site::new(|seen| accepted(seen, 200, &object()));
+async fn protobuf_is_the_default_encoding() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
     let server = Server::start(&site).await;
     let client = Client::new(server.config()).unwrap();
     let maps = Api::<ConfigMap>::namespaced(&client, "default");
-    maps.create(&PostParams::default(), &map()).await.unwrap();
-    assert_eq!(sent(&site), ["POST application/json → application/json"]);
+    let created = maps.create(&PostParams::default(), &map()).await;
+    assert_eq!(created.unwrap(), map());
+    assert_eq!(sent(&site), [format!("POST application/json → {PROTOBUF}")]);
 }
 
 /// A refused body is sent again as JSON, and the next one is JSON at once. Another group may accept the encoding.
@@ -219,4 +221,205 @@ async fn an_apply_has_the_chosen_encoding_and_other_patches_are_json() {
         let media_type = three.header("content-type");
         assert_eq!(media_type, "application/merge-patch+json");
     }
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf, application/json;q=0.9";
+
+/// A value in protobuf if the client accepts it, as the sandbox writes it.
+fn in_protobuf(seen: &Seen, value: &Value) -> Option<Answer> {
+    let accepts = seen
+        .header("accept")
+        .starts_with("application/vnd.kubernetes.protobuf");
+    let (body, media_type) = match accepts {
+        true => {
+            let body = pilothouse_sandbox::internals::protobuf::encode(value).unwrap();
+            (body, "application/vnd.kubernetes.protobuf")
+        }
+        false => (value.to_string().into_bytes(), "application/json"),
+    };
+    let answer = http::Response::builder().header("content-type", media_type);
+    Some(answer.body(Full::from(body).boxed_unsync()).unwrap())
+}
+
+#[tokio::test]
+async fn protobuf_is_asked_for_and_bodies_are_json() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    assert_eq!(maps.get("a").await.unwrap(), map());
+    let created = maps.create(&PostParams::default(), &map()).await;
+    assert_eq!(created.unwrap(), map());
+    assert_eq!(
+        sent(&site),
+        [
+            format!("GET  → {PROTOBUF}"),
+            format!("POST application/json → {PROTOBUF}")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn protobuf_is_not_asked_for_custom_kinds_and_subresources_of_unknown_content() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let sites = ApiResource {
+        group: "demo.k8s.io".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
+    // The answer is about another kind.
+    let _ = sites.get("a").await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    let _ = maps.get_subresource::<Value>("a", "other").await;
+    let json = "GET  → application/json";
+    assert_eq!(sent(&site), [json, json]);
+}
+
+/// So that a newer server's fields come back when the object is written.
+#[tokio::test]
+async fn protobuf_is_not_asked_for_objects_with_all_fields() {
+    let site = Site::new(|seen| in_protobuf(seen, &object()));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = ApiResource::of::<ConfigMap>();
+    let maps = Api::<DynamicObject>::of(&client, maps, Some("default"));
+    maps.get("a").await.unwrap();
+    assert_eq!(sent(&site), ["GET  → application/json"]);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_protobuf_is_asked_for_json_from_then_on() {
+    let site = Site::new(|seen| match seen.header("accept") {
+        "application/json" => in_protobuf(seen, &object()),
+        _ => json_answer(
+            406,
+            r#"{"kind": "Status", "code": 406, "reason": "NotAcceptable", "message": "only JSON"}"#,
+        ),
+    });
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    for _ in 0..2 {
+        assert_eq!(maps.get("a").await.unwrap(), map());
+    }
+    let json = "GET  → application/json";
+    let protobuf = format!("GET  → {PROTOBUF}");
+    assert_eq!(sent(&site), [&*protobuf, json, json]);
+}
+
+#[tokio::test]
+async fn a_server_may_answer_in_json_instead_of_protobuf() {
+    let site = Site::new(|_| json_answer(200, OBJECT));
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    assert_eq!(maps.get("a").await.unwrap(), map());
+    assert_eq!(sent(&site), [format!("GET  → {PROTOBUF}")]);
+}
+
+/// A proxy that loses the body of an answer must not make an empty object of it.
+#[tokio::test]
+async fn an_answer_without_an_envelope_is_an_error() {
+    let site = Site::new(|_| {
+        let answer = http::Response::builder();
+        let answer = answer.header("content-type", "application/vnd.kubernetes.protobuf");
+        Some(answer.body(Full::default().boxed_unsync()).unwrap())
+    });
+    let (_server, client) = client(&site, Encoding::Protobuf).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    let list = maps.list(&ListParams::default()).await;
+    assert!(list.is_err(), "{list:?}");
+    assert!(maps.create(&PostParams::default(), &map()).await.is_err());
+}
+
+/// JSON whose bytes come in the other order. An event has a zero after it.
+#[derive(Debug)]
+struct Reversed;
+
+impl ObjectCodec for Reversed {
+    fn media_type(&self) -> &'static str {
+        "application/vnd.example.reversed"
+    }
+
+    fn has(&self, resource: &ApiResource) -> bool {
+        resource.kind == "ConfigMap" && resource.version == "v1"
+    }
+
+    fn to_json(&self, document: &[u8]) -> Result<Vec<u8>, String> {
+        match document.ends_with(b"{") {
+            true => Ok(document.iter().rev().copied().collect()),
+            false => Err("not in the other order".to_owned()),
+        }
+    }
+
+    fn has_writer(&self) -> bool {
+        true
+    }
+
+    fn from_json(&self, json: &[u8]) -> Result<Vec<u8>, String> {
+        Ok(json.iter().rev().copied().collect())
+    }
+
+    fn event(&self, body: &[u8]) -> Result<Option<EventFrame>, String> {
+        let end = body.iter().position(|byte| *byte == 0);
+        Ok(end.map(|end| EventFrame {
+            document: 0..end,
+            length: end + 1,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_program_may_add_an_encoding() {
+    let answer = |code: u16, value: &Value, end: &[u8]| {
+        let body = Reversed.from_json(value.to_string().as_bytes()).unwrap();
+        let answer = http::Response::builder().status(code);
+        let answer = answer.header("content-type", Reversed.media_type());
+        let body = Full::from([&body, end].concat()).boxed_unsync();
+        Some(answer.body(body).unwrap())
+    };
+    let site = Site::new(move |seen| {
+        if seen.header("accept") == "application/json" {
+            return json_answer(200, OBJECT);
+        }
+        let gone = json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "it is not there", "details": {"name": "missing"}});
+        match seen.uri.rsplit('/').next().unwrap() {
+            "missing" => answer(404, &gone, b""),
+            "broken" => answer(200, &object(), b"x"),
+            watch if watch.contains("watch=true") => {
+                let event = json!({"type": "ADDED", "object": object()});
+                let one = Reversed.from_json(event.to_string().as_bytes()).unwrap();
+                answer(200, &event, &[b"\0", &*one, b"\0x\0"].concat())
+            }
+            _ => answer(200, &object(), b""),
+        }
+    });
+    let (_server, client) = client(&site, Encoding::added(&Reversed)).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    assert_eq!(maps.get("a").await.unwrap(), map());
+    let replaced = maps.replace("a", &PostParams::default(), &map()).await;
+    assert_eq!(replaced.unwrap(), map());
+    assert_eq!(
+        maps.get("missing").await.unwrap_err().to_string(),
+        "get ConfigMap default/missing: not found: it is not there"
+    );
+    let broken = maps.get("broken").await.unwrap_err().to_string();
+    assert!(broken.contains("not in the other order"), "{broken}");
+    let mut watch = maps.watch(&WatchParams::default()).await.unwrap();
+    for _ in 0..2 {
+        let event = watch.next().await.unwrap().unwrap();
+        assert_eq!(event, WatchEvent::Added(map()));
+    }
+    assert!(watch.next().await.unwrap().is_err());
+    assert!(watch.next().await.is_none());
+    // The codec does not have this version.
+    let other = ApiResource {
+        version: "v2".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let other = Api::<DynamicObject>::of(&client, other, Some("default"));
+    let _ = other.get("a").await;
+    let reversed = "application/vnd.example.reversed";
+    let accept = format!("{reversed}, application/json;q=0.9");
+    let get = format!("GET  → {accept}");
+    let put = format!("PUT {reversed} → {accept}");
+    let json = "GET  → application/json";
+    assert_eq!(sent(&site), [&*get, &put, &get, &get, &get, json]);
 }

@@ -29,6 +29,9 @@ use crate::{
     resource::{ApiResource, DynamicObject, Object, PartialObject, Selector},
 };
 
+/// `Accept` of a request for whole objects, which the lines do not show.
+const WHOLE: &str = "application/vnd.kubernetes.protobuf, application/json;q=0.9";
+
 /// `METHOD path` of a request, and its body.
 pub(super) type Sent = (String, String);
 
@@ -45,7 +48,7 @@ pub(super) fn client(
             let body = body.collect().await.unwrap().to_bytes();
             let line = format!("{} {}", head.method, head.uri);
             let accept = head.headers["accept"].to_str().unwrap();
-            let line = if accept == "application/json" {
+            let line = if ["application/json", WHOLE].contains(&accept) {
                 line
             } else {
                 format!("{line} {accept}")
@@ -174,10 +177,8 @@ async fn subresources_send_the_method_and_path_of_the_api() {
 
 #[tokio::test]
 async fn each_verb_can_request_metadata_only() {
-    const ONE: &str =
-        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json;q=0.9";
-    const MANY: &str =
-        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;q=0.9";
+    const ONE: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;q=0.9, application/json;q=0.8";
+    const MANY: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;q=0.9, application/json;q=0.8";
     let (client, sent) = client(|_, line| match line {
         line if line.contains("List") => (200, json!({"items": [map("1")]})),
         line if line.contains("watch=true") => (

@@ -55,7 +55,10 @@ async fn one_connection_serves_one_request_after_the_other() {
                 .ends_with("/api/v1/namespaces/default/configmaps/a")
         );
         assert_eq!(seen[0].header("authorization"), "Bearer t0ken");
-        assert_eq!(seen[0].header("accept"), "application/json");
+        assert_eq!(
+            seen[0].header("accept"),
+            "application/vnd.kubernetes.protobuf, application/json;q=0.9"
+        );
         let agent = seen[0].header("user-agent");
         assert!(
             agent.starts_with("pilothouse-") && agent.contains(") pilothouse/"),
@@ -229,7 +232,7 @@ async fn an_answer_that_is_not_from_an_api_server_is_shown_shortened() {
         .to_string();
     assert_eq!(
         text,
-        "get ConfigMap default/a: the answer cannot be decoded: it is text/html, not JSON: check the cluster's `server`, and proxies on the way"
+        "get ConfigMap default/a: the answer cannot be decoded: it is text/html, not protobuf or JSON: check the cluster's `server`, and proxies on the way"
     );
 }
 

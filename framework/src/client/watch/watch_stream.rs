@@ -170,6 +170,7 @@ impl<K: Send + 'static> DecodeAhead<K> {
             name: None,
             subresource: None,
             metadata_only: false,
+            all_fields: false,
         }
     }
 

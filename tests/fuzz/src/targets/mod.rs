@@ -5,6 +5,7 @@ mod bodies;
 mod cbor;
 mod cel;
 mod discovery;
+mod encoded;
 mod frames;
 mod json;
 mod jsonpath;
@@ -31,6 +32,7 @@ pub(crate) const ALL: &[Target] = &[
     ("cbor", cbor::run),
     ("cel", cel::run),
     ("discovery", discovery::run),
+    ("encoded", encoded::run),
     ("frames", frames::run),
     ("json", json::run),
     ("jsonpath", jsonpath::run),

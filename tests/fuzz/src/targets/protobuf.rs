@@ -86,7 +86,7 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(encode(&again), Some(written), "what was written");
 }
 
-fn enveloped(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+pub(super) fn enveloped(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let envelope = Envelope {
         kind: TypeMeta {
             api_version: api_version.to_owned(),

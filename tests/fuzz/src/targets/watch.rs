@@ -44,7 +44,7 @@ fn events(media_type: &'static str, pieces: Vec<Bytes>) -> Vec<Found> {
 }
 
 /// Cuts the body at positions from a generator that `cuts` seeds.
-fn pieces(body: &[u8], cuts: &[u8]) -> Vec<Bytes> {
+pub(super) fn pieces(body: &[u8], cuts: &[u8]) -> Vec<Bytes> {
     let seed = cuts
         .iter()
         .fold(1u64, |seed, byte| seed << 8 | u64::from(*byte));

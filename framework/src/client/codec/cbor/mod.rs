@@ -16,7 +16,6 @@
 
 mod error;
 mod items;
-mod key_reader;
 mod key_writer;
 mod reader;
 #[cfg(test)]
@@ -24,9 +23,11 @@ mod tests;
 mod variant;
 mod writer;
 
+use std::ops::Range;
+
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Codec, Unwritable};
+use super::{Codec, Cuts, Format, Unwritable, WriteCodec};
 use error::CborError;
 pub(crate) use items::Items;
 use reader::Reader;
@@ -34,6 +35,8 @@ use writer::Writer;
 
 /// The tag 55799, which says that CBOR follows.
 const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
+/// The value `null`.
+const NULL: &[u8] = &[0xf6];
 /// The name by which a type asks for the bytes of a part of a document.
 const RAW: &str = "$pilothouse::cbor::Raw";
 
@@ -43,12 +46,6 @@ pub(crate) struct Cbor;
 
 /// One item, as its bytes.
 pub(crate) struct CborRaw<'a>(&'a [u8]);
-
-impl<'a> From<CborRaw<'a>> for &'a [u8] {
-    fn from(raw: CborRaw<'a>) -> Self {
-        raw.0
-    }
-}
 
 impl<'de> serde::Deserialize<'de> for CborRaw<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -73,7 +70,17 @@ impl<'de> serde::Deserialize<'de> for CborRaw<'de> {
 impl Codec for Cbor {
     type Raw<'de> = CborRaw<'de>;
 
-    const NULL: &'static [u8] = &[0xf6];
+    fn format(self) -> Format {
+        Format::Cbor
+    }
+
+    fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]) {
+        (self, raw.0)
+    }
+
+    fn cuts(self, _: &[u8], _: Range<usize>, part: Range<usize>) -> Cuts {
+        Cuts::new([(0..0, &[]), (part, NULL)])
+    }
 
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
@@ -85,7 +92,9 @@ impl Codec for Cbor {
         let whole = value.and_then(|value| reader.end().map(|()| value));
         whole.map_err(|error| reader.into_error_path().describe(error.reason()))
     }
+}
 
+impl WriteCodec for Cbor {
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
         let mut writer = Writer::new();
         value.serialize(&mut writer).map_err(|_| Unwritable)?;

@@ -12,9 +12,8 @@ use serde::{
 };
 
 use super::{
-    super::{error_path::ErrorPath, stack_bound::StackBound},
+    super::{error_path::ErrorPath, key_reader::KeyReader, stack_bound::StackBound},
     CborError, RAW,
-    key_reader::KeyReader,
     variant::Variant,
 };
 use crate::resource::{DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
@@ -455,7 +454,7 @@ impl<'de> MapAccess<'de> for Contents<'_, 'de> {
         let key = self.reader.text()?.ok_or_else(|| {
             CborError::custom("invalid type: something else, expected a string as key")
         })?;
-        let read = |_: &mut _| seed.deserialize(KeyReader { key });
+        let read = |_: &mut _| seed.deserialize(KeyReader::<CborError>::new(key));
         self.reader.entry(self.key, read).map(Some)
     }
 

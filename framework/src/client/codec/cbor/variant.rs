@@ -3,7 +3,7 @@ use serde::{
     de::{DeserializeSeed, EnumAccess, Error, VariantAccess, Visitor},
 };
 
-use super::{CborError, key_reader::KeyReader, reader::Reader};
+use super::{super::key_reader::KeyReader, CborError, reader::Reader};
 
 /// A variant of an enum: its name and its content, the only pair of a map.
 pub(super) struct Variant<'a, 'de> {
@@ -20,7 +20,7 @@ impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
         let key = self.reader.text()?.ok_or_else(|| {
             CborError::custom("invalid type: something else, expected a variant's name")
         })?;
-        Ok((seed.deserialize(KeyReader { key })?, self))
+        Ok((seed.deserialize(KeyReader::<CborError>::new(key))?, self))
     }
 }
 

@@ -27,16 +27,17 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ops::Range};
 
 use reader::Reader;
 use serde::{Deserialize, Serialize, de::DeserializeSeed};
 use serde_json::{Value, error::Category, value::RawValue};
 
-use super::{Codec, Unwritable, error_path::at};
+use super::{Codec, Cuts, Format, Unwritable, WriteCodec, error_path::at};
 use crate::resource::{decode_reason, strip_position};
 
 pub(crate) use json_index::JsonIndex;
+pub(super) use reader::RAW;
 
 /// JSON: the text is checked for UTF-8 once, indexed, and read with the index.
 ///
@@ -52,16 +53,20 @@ pub(crate) struct Json;
 #[serde(transparent)]
 pub(crate) struct JsonRaw<'a>(#[serde(borrow)] &'a RawValue);
 
-impl<'a> From<JsonRaw<'a>> for &'a [u8] {
-    fn from(raw: JsonRaw<'a>) -> Self {
-        raw.0.get().as_bytes()
-    }
-}
-
 impl Codec for Json {
     type Raw<'de> = JsonRaw<'de>;
 
-    const NULL: &'static [u8] = b"null";
+    fn format(self) -> Format {
+        Format::Json
+    }
+
+    fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]) {
+        (self, raw.0.get().as_bytes())
+    }
+
+    fn cuts(self, _: &[u8], _: Range<usize>, part: Range<usize>) -> Cuts {
+        Cuts::new([(0..0, &[]), (part, b"null")])
+    }
 
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
@@ -96,7 +101,9 @@ impl Codec for Json {
             reader.into_error_path().describe(what)
         })
     }
+}
 
+impl WriteCodec for Json {
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
         serde_json::to_vec(value).map_err(|_| Unwritable)
     }

@@ -24,7 +24,7 @@ use super::{
 use crate::resource::{TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 
 /// The name by which `serde_json` asks for the text of a value. It is no public interface: see the page of this module.
-pub(super) const RAW: &str = "$serde_json::private::RawValue";
+pub(in crate::client::codec) const RAW: &str = "$serde_json::private::RawValue";
 
 type Inner<'de> = serde_json::Deserializer<StrRead<'de>>;
 

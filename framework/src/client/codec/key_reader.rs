@@ -1,4 +1,4 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, marker::PhantomData};
 
 use serde::{
     Deserializer,
@@ -9,16 +9,22 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::CborError;
-
 /// Decodes a key of a map: a text, which may stand for a number or a boolean as in JSON.
-pub(super) struct KeyReader<'de> {
-    pub(super) key: Cow<'de, str>,
+pub(super) struct KeyReader<'de, E> {
+    key: Cow<'de, str>,
+    error: PhantomData<fn() -> E>,
+}
+
+impl<'de, E> KeyReader<'de, E> {
+    pub(super) fn new(key: Cow<'de, str>) -> Self {
+        let error = PhantomData;
+        Self { key, error }
+    }
 }
 
 macro_rules! parsed {
     ($($method:ident => $visit:ident: $type:ty),* $(,)?) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CborError> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
             match self.key.parse::<$type>() {
                 Ok(value) => visitor.$visit(value),
                 Err(_) => self.deserialize_any(visitor),
@@ -27,10 +33,10 @@ macro_rules! parsed {
     )*};
 }
 
-impl<'de> Deserializer<'de> for KeyReader<'de> {
-    type Error = CborError;
+impl<'de, E: Error> Deserializer<'de> for KeyReader<'de, E> {
+    type Error = E;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CborError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.key {
             Cow::Borrowed(key) => visitor.visit_borrowed_str(key),
             Cow::Owned(key) => visitor.visit_string(key),
@@ -45,7 +51,7 @@ impl<'de> Deserializer<'de> for KeyReader<'de> {
         deserialize_u32 => visit_u32: u32, deserialize_u64 => visit_u64: u64,
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CborError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_some(self)
     }
 
@@ -53,7 +59,7 @@ impl<'de> Deserializer<'de> for KeyReader<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, CborError> {
+    ) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -62,15 +68,15 @@ impl<'de> Deserializer<'de> for KeyReader<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, CborError> {
+    ) -> Result<V::Value, E> {
         match self.key {
             Cow::Borrowed(key) => visitor.visit_enum(BorrowedStrDeserializer::new(key)),
-            Cow::Owned(key) => visitor.visit_enum(StringDeserializer::<CborError>::new(key)),
+            Cow::Owned(key) => visitor.visit_enum(StringDeserializer::<E>::new(key)),
         }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, _: V) -> Result<V::Value, CborError> {
-        Err(CborError::custom("invalid type: string, expected null"))
+    fn deserialize_unit<V: Visitor<'de>>(self, _: V) -> Result<V::Value, E> {
+        Err(E::custom("invalid type: string, expected null"))
     }
 
     forward_to_deserialize_any! {
