@@ -168,7 +168,6 @@ pub(crate) async fn access(run: &mut Run) {
             "auth can-i get /metrics --as=ann",
             "auth can-i create namespaces --as=ann",
             "auth can-i '*' '*'",
-            "auth can-i --list",
             "auth can-i --list --as=ann",
             "auth can-i --list --as=ann --no-headers",
             "auth can-i --list --as=bob --as-group=staff",
