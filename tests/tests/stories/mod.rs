@@ -336,13 +336,16 @@ async fn scheduled_task(place: Place) -> Ended {
     };
     let end = async |run: u32| -> Ended {
         let job = format!("greet-{run}");
-        place.until::<Job>(&job, "exist", |_| true).await?;
+        let began = |job: &Job| job.status.as_ref()?.start_time.clone();
+        let begun = place
+            .until::<Job>(&job, "begin", |job| began(job).is_some())
+            .await?;
         if place.sandbox.is_some() {
-            let now = "2026-01-01T00:00:00Z";
+            let now = began(&begun);
             let is_true = |condition| json!({"type": condition, "status": "True"});
             let ended = json!({"status": {
                 "conditions": [is_true("SuccessCriteriaMet"), is_true("Complete")],
-                "startTime": now, "completionTime": now, "active": 0, "ready": 0,
+                "completionTime": now, "active": 0, "ready": 0,
             }});
             let ended = Patch::Merge(ended);
             place

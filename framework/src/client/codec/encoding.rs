@@ -67,7 +67,7 @@ impl Encoding {
     /// The codec that a program has added cannot read it.
     pub(crate) fn received(self, bytes: Bytes) -> Result<Bytes, String> {
         match self {
-            Self::Added(codec) => codec.0.to_json(&bytes).map(Bytes::from),
+            Self::Added(codec) => codec.0.decode(&bytes).map(Bytes::from),
             _ => Ok(bytes),
         }
     }
@@ -188,7 +188,7 @@ impl Encoding {
             Self::Protobuf => Err(Unwritable),
             Self::Added(codec) => {
                 let json = Json.write(value)?;
-                codec.0.from_json(&json).map_err(|_| Unwritable)
+                codec.0.encode(&json).map_err(|_| Unwritable)
             }
         };
         written.map(Bytes::from)

@@ -28,7 +28,7 @@ use crate::resource::ApiResource;
 ///         resource.group == "example.org" && resource.version == "v1"
 ///     }
 ///
-///     fn to_json(&self, document: &[u8]) -> Result<Vec<u8>, String> {
+///     fn decode(&self, document: &[u8]) -> Result<Vec<u8>, String> {
 ///         match document {
 ///             [0, json @ ..] => Ok(json.to_vec()),
 ///             _ => Err("an unknown compression".to_owned()),
@@ -55,9 +55,9 @@ pub trait ObjectCodec: Send + Sync {
     ///
     /// # Errors
     /// Why it is none. The text becomes a part of an error, so it must not quote the document, which may be a Secret.
-    fn to_json(&self, document: &[u8]) -> Result<Vec<u8>, String>;
+    fn decode(&self, document: &[u8]) -> Result<Vec<u8>, String>;
 
-    /// Whether [`from_json`](Self::from_json) writes the bodies of requests. By default they are JSON.
+    /// Whether [`encode`](Self::encode) writes the bodies of requests. By default they are JSON.
     fn has_writer(&self) -> bool {
         false
     }
@@ -66,7 +66,7 @@ pub trait ObjectCodec: Send + Sync {
     ///
     /// # Errors
     /// The object cannot be written. The default always fails.
-    fn from_json(&self, _json: &[u8]) -> Result<Vec<u8>, String> {
+    fn encode(&self, _json: &[u8]) -> Result<Vec<u8>, String> {
         Err("the codec has no writer".to_owned())
     }
 

@@ -342,7 +342,7 @@ impl ObjectCodec for Reversed {
         resource.kind == "ConfigMap" && resource.version == "v1"
     }
 
-    fn to_json(&self, document: &[u8]) -> Result<Vec<u8>, String> {
+    fn decode(&self, document: &[u8]) -> Result<Vec<u8>, String> {
         match document.ends_with(b"{") {
             true => Ok(document.iter().rev().copied().collect()),
             false => Err("not in the other order".to_owned()),
@@ -353,7 +353,7 @@ impl ObjectCodec for Reversed {
         true
     }
 
-    fn from_json(&self, json: &[u8]) -> Result<Vec<u8>, String> {
+    fn encode(&self, json: &[u8]) -> Result<Vec<u8>, String> {
         Ok(json.iter().rev().copied().collect())
     }
 
@@ -369,7 +369,7 @@ impl ObjectCodec for Reversed {
 #[tokio::test]
 async fn a_program_may_add_an_encoding() {
     let answer = |code: u16, value: &Value, end: &[u8]| {
-        let body = Reversed.from_json(value.to_string().as_bytes()).unwrap();
+        let body = Reversed.encode(value.to_string().as_bytes()).unwrap();
         let answer = http::Response::builder().status(code);
         let answer = answer.header("content-type", Reversed.media_type());
         let body = Full::from([&body, end].concat()).boxed_unsync();
@@ -385,7 +385,7 @@ async fn a_program_may_add_an_encoding() {
             "broken" => answer(200, &object(), b"x"),
             watch if watch.contains("watch=true") => {
                 let event = json!({"type": "ADDED", "object": object()});
-                let one = Reversed.from_json(event.to_string().as_bytes()).unwrap();
+                let one = Reversed.encode(event.to_string().as_bytes()).unwrap();
                 answer(200, &event, &[b"\0", &*one, b"\0x\0"].concat())
             }
             _ => answer(200, &object(), b""),

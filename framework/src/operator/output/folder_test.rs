@@ -173,7 +173,8 @@ fn what_is_no_text_file_is_neither_replaced_nor_followed() {
     let link_to_nothing = |place: &Path| symlink("nowhere", place).unwrap();
     let no_text = |place: &Path| fs::write(place, b"# \xff\n").unwrap();
     let create_folder = |place: &Path| fs::create_dir(place).unwrap();
-    let put: [(&dyn Fn(&Path), &str); 4] = [
+    type Put<'a> = &'a dyn Fn(&Path);
+    let put: [(Put<'_>, &str); 4] = [
         (
             &link,
             " is a symbolic link, and would be replaced: put what it points to in its place, or remove it",

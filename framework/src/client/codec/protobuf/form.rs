@@ -109,7 +109,7 @@ fn number(message: MessageId, bytes: &[u8], field: u32) -> Result<u64, ProtobufE
 }
 
 /// The text of a message that holds JSON.
-pub(super) fn raw<'de>(message: MessageId, bytes: &'de [u8]) -> Result<&'de [u8], ProtobufError> {
+pub(super) fn raw(message: MessageId, bytes: &[u8]) -> Result<&[u8], ProtobufError> {
     match find(message, bytes, 1)? {
         Some(Input::Value(_, raw)) => Ok(raw),
         _ => Ok(b""),

@@ -286,6 +286,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 const NOT_A_VARIANT: &str = "invalid type: something else, expected a string or a map of one entry";
 
 /// Where the entries of a map come from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box were an allocation for each message"
+)]
 enum Pairs<'de> {
     Fields(Fields<'de>),
     Entries(Run<'de>),
