@@ -104,11 +104,8 @@ async fn a_guard_says_when_its_namespace_is_near_the_limit_above_it_and_below_it
     is(2, "Exceeded").await;
 
     // Each step is told by an Event. The server counts equal ones together.
-    let events = cluster
-        .api::<Event>()
-        .list(&ListParams::default())
-        .await
-        .unwrap();
+    let of_guard = ListParams::default().fields("involvedObject.kind=QuotaGuard");
+    let events = cluster.api::<Event>().list(&of_guard).await.unwrap();
     let mut told: Vec<_> = events
         .items
         .iter()

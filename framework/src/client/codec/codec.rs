@@ -67,7 +67,7 @@ pub(crate) trait Codec: Copy {
 pub(crate) struct Opened<'de, C> {
     pub(crate) codec: C,
     pub(crate) bytes: &'de [u8],
-    /// The `apiVersion` and the `kind` that the envelope names. They are empty if there is none.
+    /// The `apiVersion` and the `kind` that the envelope names. Both are empty if the object has no envelope.
     pub(crate) types: [&'de str; 2],
 }
 

@@ -54,7 +54,7 @@ pub trait ObjectCodec: Send + Sync {
     /// Turns a document into JSON: an object, a list, a `Status`, or an event of a watch.
     ///
     /// # Errors
-    /// Why it is none. The text becomes a part of an error, so it must not quote the document, which may be a Secret.
+    /// The reason why the bytes are no such document. The text becomes a part of an error. It must not quote the document, because that may be a Secret.
     fn decode(&self, document: &[u8]) -> Result<Vec<u8>, String>;
 
     /// Whether [`encode`](Self::encode) writes the bodies of requests. By default they are JSON.
@@ -73,7 +73,7 @@ pub trait ObjectCodec: Send + Sync {
     /// Finds the first event in the body of a watch. Returns `None` if its end has not come yet. The next call then gets the same bytes and more.
     ///
     /// # Errors
-    /// Why there can be none. The watch ends.
+    /// The reason why the body can have no event. The watch ends.
     fn event(&self, body: &[u8]) -> Result<Option<EventFrame>, String>;
 }
 

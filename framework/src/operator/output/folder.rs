@@ -93,7 +93,7 @@ impl<'a> Folder<'a> {
         let outdated = old.names().filter(|name| !self.files.contains_key(*name));
         let mut removals = Vec::new();
         for name in outdated {
-            // Of an interrupted run of another version.
+            // An interrupted run of another version left it.
             let left = beside(&self.path.join(name), BESIDE);
             removals.extend(left.exists().then_some(Step::Remove(left)));
             let Some(present) = self.present(name, &old)? else {

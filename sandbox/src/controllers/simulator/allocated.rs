@@ -86,7 +86,7 @@ impl Allocated {
         self.nodes.get(node).map_or(0, |taken| taken.pods)
     }
 
-    /// Of what a node has too little for a Pod. A node that does not say what it has is never short of anything.
+    /// The resources of which a node has too little for a Pod. A node that does not say how much it has can take every Pod.
     pub(super) fn shortages(&self, node: &Value, pod: &Value) -> Vec<Shortage> {
         let Some(capacity) = node_resources(node) else {
             return Vec::new();

@@ -108,6 +108,18 @@ pub(super) fn delete(handle: &Handle, owner: &Value, component: &str, pod: &Valu
     !warning
 }
 
+/// Deletes a Pod without a time to stop.
+pub(super) fn remove(handle: &Handle, pod: &Value) {
+    let options = DeleteOptions {
+        grace_period: Some(0),
+        uid: Some(meta::uid(pod).to_owned()),
+        ..DeleteOptions::default()
+    };
+    let namespace = meta::text(pod, "namespace");
+    // An error means that the Pod is gone or that another Pod has its name. In both cases nothing is left to do.
+    let _ = handle.delete(&pods(), Some(namespace), meta::name(pod), &options);
+}
+
 /// How long a ready Pod must still stay ready until it counts as available. `None` if it is not ready.
 pub(super) fn available_in(pod: &Value, minimum: i64, now: Timestamp) -> Option<Duration> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;

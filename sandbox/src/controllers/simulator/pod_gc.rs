@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::conditions::{self, Condition};
 use super::object::{pods, update};
-use super::pod_control::has_ended;
-use crate::api::{DeleteOptions, Handle};
+use super::pod_control::{has_ended, remove};
+use crate::api::Handle;
 use crate::clock::Moment;
 use crate::meta;
 
@@ -56,14 +56,7 @@ fn collect(handle: &Handle, pod: &Value) {
             pod["status"]["phase"] = json!("Failed");
         });
     }
-    let options = DeleteOptions {
-        grace_period: Some(0),
-        uid: Some(meta::uid(pod).to_owned()),
-        ..DeleteOptions::default()
-    };
-    let namespace = meta::text(pod, "namespace");
-    // An error means that it is gone already.
-    let _ = handle.delete(&pods(), Some(namespace), meta::name(pod), &options);
+    remove(handle, pod);
 }
 
 #[cfg(test)]

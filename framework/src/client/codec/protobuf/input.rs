@@ -43,7 +43,7 @@ pub(crate) enum Shape {
 impl<'de> Input<'de> {
     pub(super) fn of_shape(shape: Shape, bytes: &'de [u8]) -> Result<Self, ProtobufError> {
         match shape {
-            // Without this error any bytes that name no field of the kind, even none at all, were an empty object.
+            // Without this error bytes that name no field of the kind would be an empty object, even no bytes at all.
             Shape::Document => match Envelope::read(bytes)? {
                 Some(envelope) => Ok(Self::Object(envelope)),
                 None => Err(Malformed("an object without an envelope")),

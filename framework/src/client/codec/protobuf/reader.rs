@@ -288,7 +288,7 @@ const NOT_A_VARIANT: &str = "invalid type: something else, expected a string or 
 /// Where the entries of a map come from.
 #[expect(
     clippy::large_enum_variant,
-    reason = "a box were an allocation for each message"
+    reason = "a box would cost an allocation for each message"
 )]
 enum Pairs<'de> {
     Fields(Fields<'de>),

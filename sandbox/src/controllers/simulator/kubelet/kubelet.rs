@@ -7,9 +7,10 @@ use super::environment;
 use super::pod_events::PodEvents;
 use super::pod_status::{self, Exit, Which, cannot_be_pulled, images};
 use super::probes::{self, Turn};
-use crate::api::{DeleteOptions, Handle};
+use crate::api::Handle;
 use crate::clock::Moment;
 use crate::controllers::simulator::object::{controller, names_of, number, pods, since};
+use crate::controllers::simulator::pod_control::remove;
 use crate::controllers::simulator::{INIT, RUN, START, STOP};
 use crate::meta;
 use crate::pods::{Applied, Behaviour, Probe};
@@ -167,17 +168,6 @@ impl Kubelet {
     pub(in crate::controllers::simulator) fn forget(&mut self, uid: &str) {
         self.lives.remove(uid);
     }
-}
-
-fn remove(handle: &Handle, pod: &Value) {
-    let options = DeleteOptions {
-        grace_period: Some(0),
-        uid: Some(meta::uid(pod).to_owned()),
-        ..DeleteOptions::default()
-    };
-    let namespace = meta::text(pod, "namespace");
-    // An error means that the Pod is gone or that another Pod has its name. In both cases nothing is left to do.
-    let _ = handle.delete(&pods(), Some(namespace), meta::name(pod), &options);
 }
 
 impl Life {
