@@ -10,6 +10,8 @@ use std::{
     process::Command,
 };
 
+use serde_json::{Value, json};
+
 /// Files by their paths in a folder.
 type Files = BTreeMap<PathBuf, String>;
 
@@ -107,6 +109,92 @@ fn in_a_workspace_the_operator_has_the_same_sources() {
     assert_eq!(&both[Path::new("Cargo.toml")], root);
     assert!(both.contains_key(Path::new("operators/farewell/src/farewell.rs")));
     assert!(!both.contains_key(Path::new("operators/farewell/deny.toml")));
+}
+
+/// The programs and the flags of the workflow's commands, as this machine knows them. `tests/packaged` runs the commands.
+#[test]
+fn the_workflow_is_yaml_and_each_of_its_commands_exists() {
+    for (line, manifest) in [
+        ("greeting", "Cargo.toml"),
+        ("greeting --workspace", "operators/greeting/Cargo.toml"),
+    ] {
+        let temporary = tempfile::tempdir().unwrap();
+        let written = new(temporary.path(), line);
+        assert!(written[Path::new(manifest)].contains("\nname = \"greeting\"\n"));
+        assert!(written.contains_key(Path::new("Dockerfile")));
+        let commands = commands_of(&written[Path::new(".github/workflows/ci.yaml")]);
+        let mut subcommands = Vec::new();
+        for command in &commands {
+            let words: Vec<&str> = command.split(' ').collect();
+            match &words[..] {
+                ["cargo", subcommand, options @ ..] => {
+                    let before = options.split(|option| *option == "--").next().unwrap();
+                    cargo_has(subcommand, before);
+                    subcommands.push(*subcommand);
+                }
+                // What the commands of Cargo need, beside what the profile has.
+                ["rustup", "toolchain", "install", "stable", options @ ..] => {
+                    let expected = ["--profile", "minimal", "--component", "clippy,rustfmt"];
+                    assert_eq!(options, expected);
+                }
+                ["rustup", "default", "stable"]
+                | ["docker", "build", "-t", "greeting:test", "."] => {}
+                _ => panic!("an unknown command: {command}"),
+            }
+        }
+        assert_eq!(subcommands, ["fmt", "clippy", "test", "build"]);
+    }
+}
+
+/// The commands of the workflow, whose form has to be that of a workflow.
+fn commands_of(text: &str) -> Vec<String> {
+    let workflow: Value = serde_saphyr::from_str(text).unwrap();
+    assert_eq!(workflow["on"]["push"], json!({"branches": ["main"]}));
+    let events = workflow["on"].as_object().unwrap();
+    assert!(events.contains_key("pull_request"), "{events:?}");
+    let mut commands = Vec::new();
+    for (name, job) in workflow["jobs"].as_object().unwrap() {
+        assert_eq!(job["runs-on"], "ubuntu-latest", "{name}");
+        let steps = job["steps"].as_array().unwrap();
+        assert_eq!(steps[0], json!({"uses": "actions/checkout@v4"}), "{name}");
+        for step in steps {
+            let step = step.as_object().unwrap();
+            assert_eq!(step.len(), 1, "{name}: {step:?}");
+            if let Some(run) = step.get("run") {
+                let run = run.as_str().unwrap().split(" && ");
+                commands.extend(run.map(str::to_owned));
+            } else {
+                let action = step["uses"].as_str().unwrap();
+                let (place, version) = action.split_once('@').unwrap();
+                let is_named = place.split('/').count() == 2 && version.starts_with('v');
+                assert!(is_named, "{name}: {action}");
+            }
+        }
+    }
+    commands
+}
+
+/// Fails unless Cargo has the subcommand with these options.
+fn cargo_has(subcommand: &str, options: &[&str]) {
+    // The others of Clippy are those of `check`.
+    let named = if subcommand == "clippy" {
+        "check"
+    } else {
+        subcommand
+    };
+    let mut command = Command::new(env!("CARGO"));
+    let output = command.args([named, "-h"]).output().unwrap();
+    assert!(output.status.success(), "cargo {subcommand}");
+    let help = String::from_utf8(output.stdout).unwrap();
+    let mut rest = options.iter();
+    while let Some(option) = rest.next() {
+        let mut words = help.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+        let is_known = option.starts_with('-') && words.any(|word| word == *option);
+        assert!(is_known, "cargo {subcommand} {option}: {help}");
+        if *option == "-p" {
+            assert_eq!(rest.next(), Some(&"greeting"));
+        }
+    }
 }
 
 #[test]

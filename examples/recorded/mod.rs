@@ -6,8 +6,10 @@
 
 mod objects;
 mod packages;
+mod page;
 
 pub use packages::{check_helm, check_kustomize};
+pub use page::check_page;
 
 use std::{collections::BTreeMap, fs, mem, path::Path, process::Command};
 

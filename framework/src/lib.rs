@@ -203,6 +203,7 @@
 //! | `clap-derive` | no | the derives of [`clap`], for flags and subcommands of your own |
 //! | `self-signed` | no | certificates that a server makes for itself, and those of webhooks |
 //! | `otel` | no | traces of reconciles and their requests for an OpenTelemetry collector, over OTLP |
+//! | `zstd` | no | caches that are [compressed](cache::InformersBuilder::compressed) |
 //! | `dev` | no | the subcommand `dev` with an API server in the process, and the module `testing` |
 //!
 //! # Where to go next

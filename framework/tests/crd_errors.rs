@@ -249,3 +249,26 @@ fn a_null_in_place_of_a_value_of_an_enum_is_an_error() {
         "Thing: spec.levels[]: an API server refuses null in place of a value of an enum, even if the schema allows it: leave the missing ones out, or add a variant for them"
     );
 }
+
+#[test]
+fn items_of_a_field_that_is_no_list_are_an_error() {
+    type Name = String;
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        #[schema(items(min_length = 1))]
+        name: Name,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Mapped {
+        #[schema(additional_properties(min_length = 1))]
+        name: Name,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.name: `items` applies to lists, and the type of this field is no list: remove it"
+    );
+    assert_eq!(
+        error_of!(Mapped),
+        "Thing: spec.name: `additional_properties` applies to maps, and the type of this field is no map: remove it"
+    );
+}

@@ -152,6 +152,8 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// | `values("a", "b")` | strings | the only allowed values |
 /// | `min_items`, `max_items`, `unique_items` | lists | bounds; unique scalars |
 /// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how field managers share the list |
+/// | `items(..)` | lists | what holds for each item: bounds, rules and extensions of this table, such as `items(max_length = 63, pattern = "^[a-z]+$")` |
+/// | `additional_properties(..)` | maps | the same for each value of a map |
 /// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one field manager owns all keys |
 /// | `rule("cel", "message", reason = "..", field_path = "..", message_expression = "..", optional_old_self)` | fields and types | a CEL rule; the message is shown if the expression of a message fails |
 /// | `immutable` | fields and types | a value that is set once. On a field: it can be neither changed nor removed later, unless the object around it is removed. On a type: it cannot be changed. In a list it needs `list_type = "map"` |

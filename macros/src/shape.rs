@@ -114,6 +114,17 @@ pub(crate) fn optional(ty: &Type) -> Option<&Type> {
     }
 }
 
+/// The type of the items of a list, or of the values of a map; `None` for other types.
+pub(crate) fn values_of(ty: &Type) -> Option<&Type> {
+    let (name, arguments) = named(transparent(ty))?;
+    let at = match name.as_str() {
+        "Vec" | "VecDeque" | "BTreeSet" | "HashSet" => 0,
+        "BTreeMap" | "HashMap" | "IndexMap" => 1,
+        _ => return None,
+    };
+    arguments.get(at).copied()
+}
+
 /// Removes the invisible groups and the parentheses that macros leave around a type.
 fn plain(ty: &Type) -> &Type {
     match ty {

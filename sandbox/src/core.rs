@@ -46,8 +46,8 @@ pub(crate) struct Core {
     pub(crate) cbor: bool,
     /// Whether clients may control the sandbox.
     pub(crate) controls: bool,
-    /// Whether each Pod has a service account, which the simulator provides.
-    pub(crate) service_accounts: bool,
+    /// Whether the simulator runs. It provides the service account of each Pod.
+    pub(crate) has_simulator: bool,
     /// Held while an object that quotas count is written.
     pub(crate) quotas: Mutex<()>,
     /// What pending writes give to Services.
@@ -70,7 +70,7 @@ pub(crate) struct Core {
 pub(crate) struct Features {
     pub(crate) cbor: bool,
     pub(crate) controls: bool,
-    pub(crate) service_accounts: bool,
+    pub(crate) has_simulator: bool,
 }
 
 impl Core {
@@ -82,7 +82,7 @@ impl Core {
         Features {
             cbor,
             controls,
-            service_accounts,
+            has_simulator,
         }: Features,
         registry: Registry,
     ) -> Arc<Self> {
@@ -105,7 +105,7 @@ impl Core {
             unfinished: Unfinished::default(),
             cbor,
             controls,
-            service_accounts,
+            has_simulator,
             quotas: Mutex::default(),
             allocated: Mutex::default(),
             listener: watch::Sender::default(),

@@ -49,7 +49,7 @@ impl ApiError {
         }
     }
 
-    fn about(mut self, resource: &GroupResource, name: &str) -> Self {
+    pub(crate) fn about(mut self, resource: &GroupResource, name: &str) -> Self {
         self.details.name = name.into();
         self.details.group.clone_from(&resource.group);
         self.details.kind.clone_from(&resource.resource);
@@ -130,6 +130,15 @@ impl ApiError {
     /// For a path that is not a resource.
     pub(crate) fn forbidden_path(why: &str) -> Self {
         let mut error = Self::new(403, "Forbidden", format!("forbidden: {why}"));
+        error.details.empty = true;
+        error
+    }
+
+    /// None of the media types of a path is accepted.
+    pub(crate) fn not_acceptable(declared: &[&str]) -> Self {
+        let declared = declared.join(", ");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {declared}");
+        let mut error = Self::new(406, "NotAcceptable", message);
         error.details.empty = true;
         error
     }

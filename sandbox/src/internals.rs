@@ -48,7 +48,7 @@ pub mod schema {
 pub mod selector {
     use serde_json::Value;
 
-    use crate::store::selector::LabelSelector;
+    use crate::store::selector::{FieldSelector, LabelSelector};
 
     /// Whether the label selector selects the object.
     ///
@@ -56,6 +56,11 @@ pub mod selector {
     /// The message that the client gets if the selector is malformed.
     pub fn selects(labels: &str, object: &Value) -> Result<bool, String> {
         Ok(LabelSelector::parse(labels)?.matches(object))
+    }
+
+    /// Whether the text is a field selector, of whichever fields.
+    pub fn is_of_fields(text: &str) -> bool {
+        FieldSelector::is_well_formed(text)
     }
 }
 

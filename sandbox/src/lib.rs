@@ -50,7 +50,7 @@
 //!
 //! | API | kinds |
 //! | --- | --- |
-//! | core/v1 | Binding, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
+//! | core/v1 | Binding, ComponentStatus, ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount |
 //! | admissionregistration.k8s.io/v1 | MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration |
 //! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules (with type checks and cost limits), several versions, conversion by webhook, selectable fields, `status` and `scale` |
 //! | apiregistration.k8s.io/v1 | APIService |
@@ -59,7 +59,7 @@
 //! | authorization.k8s.io/v1 | LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview |
 //! | autoscaling/v1 and v2 | HorizontalPodAutoscaler, which is stored in version 2 |
 //! | batch/v1 | CronJob, Job |
-//! | certificates.k8s.io/v1 | CertificateSigningRequest, with `approval` |
+//! | certificates.k8s.io/v1 | CertificateSigningRequest, with `approval`, ClusterTrustBundle, PodCertificateRequest |
 //! | coordination.k8s.io/v1 | Lease |
 //! | discovery.k8s.io/v1 | EndpointSlice |
 //! | events.k8s.io/v1 | Event |
@@ -68,16 +68,17 @@
 //! | node.k8s.io/v1 | RuntimeClass |
 //! | policy/v1 | PodDisruptionBudget |
 //! | rbac.authorization.k8s.io/v1 | ClusterRole, ClusterRoleBinding, Role, RoleBinding |
-//! | resource.k8s.io/v1 | DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice |
+//! | resource.k8s.io/v1 | DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice |
 //! | scheduling.k8s.io/v1 | PriorityClass |
 //! | storage.k8s.io/v1 | CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass |
+//! | storagemigration.k8s.io/v1 | StorageVersionMigration |
 //!
 //! These are the kinds that a real server of that release serves by default, and discovery equals that of the real server. The server
 //! defaults, validates and shows their objects. Most of them have an effect only through a controller or through admission, which the
 //! sandbox does not have (see below).
 //!
 //! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, `approval`, and
-//! `log`, `exec`, `attach` and `portforward` of simulated Pods. Patches are JSON patch, merge patch, strategic merge patch and
+//! `log`, `exec`, `attach`, `portforward` and `proxy` of simulated Pods, with `proxy` of their Services. Patches are JSON patch, merge patch, strategic merge patch and
 //! server-side apply. Requests and responses are JSON, Kubernetes protobuf or CBOR; responses are also tables or metadata only.
 //! Custom resources have no protobuf, except for their metadata. Responses other than watches are also YAML. Discovery and OpenAPI (versions 2 and 3) are complete, with the documentation of
 //! types and fields that `kubectl explain` prints. Clients execute, attach and forward ports over WebSocket or SPDY. `/metrics` has the requests, watches
@@ -85,23 +86,26 @@
 //!
 //! # What it does not have
 //!
-//! - A request that needs one of these is answered 501: the subresource `proxy`, component statuses and the paths below `/watch`.
+//! - A request that needs one of these is answered 501: the subresource `proxy` of Nodes, and TLS and upgraded connections through `proxy`. The links in a page that comes
+//!   through `proxy` are not rewritten.
 //! - Alpha and beta versions of built-in groups are not served at all: 404.
 //! - Admission knows the life cycle of namespaces, limit ranges, priorities, runtime classes, the default tolerations of Pods, the default classes of storage and of ingresses, the
 //!   protection of claims and volumes, webhooks, ValidatingAdmissionPolicies, MutatingAdmissionPolicies and, with the simulator, quotas and service accounts (but not the annotation
 //!   `kubernetes.io/enforce-mountable-secrets`), and the standards of Pod Security that the labels of a namespace demand. Quotas count no devices of ResourceClaims. Only stored are
-//!   APIServices (nothing is aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a CertificateSigningRequest is not
-//!   verified.
+//!   APIServices (nothing is aggregated), FlowSchemas and NetworkPolicies. Nothing signs certificates, and the signature of a
+//!   CertificateSigningRequest or PodCertificateRequest is not verified. The certificates of a ClusterTrustBundle and
+//!   of a PodCertificateRequest are not read, keys of its annotations are not checked, and nobody needs the permission to sign, approve or attest.
 //! - A few checks are missing: of the volume types of a PersistentVolume other than `hostPath`, `local`, `nfs` and `csi`, of the
 //!   types in the CEL expressions of devices, and of the placeholders in a text that a CEL rule
-//!   formats. CEL expressions of more than 32 KiB or 128 levels are refused.
+//!   formats.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims
-//!   are bound to volumes, load balancers get an address, and each namespace has its service account `default` and the ConfigMap
+//!   are bound to volumes, load balancers get an address, ephemeral containers start, and each namespace has its service account `default` and the ConfigMap
 //!   `kube-root-ca.crt`. Services have endpoints, disruption budgets and quotas are counted, and autoscalers follow [`Figures`]. Pods wait for
 //!   room on a node, and have the Events of a cluster. Secrets of service accounts get their tokens, and ranges of the addresses of Services become ready.
+//!   A StorageVersionMigration writes the objects of its kind again.
 //!
 //! # Authentication and authorization
 //!

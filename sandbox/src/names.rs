@@ -82,6 +82,19 @@ pub(crate) fn dns_subdomain(name: &str) -> Vec<String> {
     subdomain(name, CHARACTERS)
 }
 
+/// A name with dots in any case, at most 253 characters.
+pub(crate) fn any_case_subdomain(name: &str) -> Vec<String> {
+    const TEXT: &str = "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an \
+         alphanumeric character (e.g. 'Example.com', regex used for validation is ";
+    let mut errors = dns_subdomain(&name.to_lowercase());
+    for error in &mut errors {
+        if error.starts_with(SUBDOMAIN_TEXT) {
+            *error = format!("{TEXT}'{SUBDOMAIN}')");
+        }
+    }
+    errors
+}
+
 fn subdomain(name: &str, unit: &str) -> Vec<String> {
     check(
         name,

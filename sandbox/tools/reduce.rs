@@ -1,8 +1,8 @@
 //! Reduces the OpenAPI and discovery documents of a Kubernetes release to the data that the sandbox embeds.
 //!
 //! ```text
-//! go mod download -json k8s.io/kubernetes@v1.36.3       # prints "Dir"
-//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3 <Documents>
+//! go mod download -json k8s.io/kubernetes@v1.37.2       # prints "Dir"
+//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.37.2 <Documents>
 //! ```
 //!
 //! `<Documents>` is a folder with the documents that a server of this version serves below `/openapi/v3`, such as that of `tests/cluster`. Unlike those of the

@@ -21,8 +21,9 @@ import (
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
-	// kubectl is not a child but a separate program.
+	// kubectl and kubelet are not children but separate programs.
 	kubectl = "kubectl"
+	kubelet = "kubelet"
 )
 
 // listenerFD is the file descriptor of the API server's socket. The parent opens it before it publishes the port, so

@@ -1,16 +1,17 @@
 // Command cluster is a control plane for tests: etcd, kube-apiserver and the controllers of
 // kube-controller-manager that an operator notices, from their published Go modules, in one binary.
 //
-//	cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] [--migrator] <folder>
+//	cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] <folder>
 //	cluster kubectl <arguments>
+//	cluster kubelet --kubeconfig=<file> --node=<name> <folder>
 //
 // It listens only on loopback, on free ports, with certificates for this run, and writes <folder>/kubeconfig. When all
 // components answer, it prints one line, "ready: <folder>/kubeconfig". It ends on SIGTERM, on SIGINT and when its
 // standard input ends, and removes all files that it has written into the folder. The names of controllers are those of
 // kube-controller-manager; by default all controllers run whose work an operator or its user can see. The gates are
 // those of kube-apiserver, and the plugins are its admission plugins beside the default ones. The range is that of the addresses
-// of Services. With --audit, kube-apiserver logs each request at level Metadata in <folder>/audit.log. With --migrator, the
-// cluster serves StorageVersionMigration and its controller runs. The second form is kubectl of the same version.
+// of Services. With --audit, kube-apiserver logs each request at level Metadata in <folder>/audit.log. The second
+// form is kubectl of the same version. The third one serves a node of a running cluster, as runKubelet says, and prints "ready: <name>".
 //
 // Each component is a child process, because flags, feature gates and metrics are global in the process of each
 // component. A child also ends when its standard input ends, so no child outlives a killed parent.
@@ -39,6 +40,8 @@ func run(args []string) error {
 			return runControllerManager(args[1:])
 		case kubectl:
 			return runKubectl(args[1:])
+		case kubelet:
+			return runKubelet(args[1:])
 		}
 	}
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
@@ -47,12 +50,11 @@ func run(args []string) error {
 	admission := flags.String("admission", "", "kube-apiserver's admission plugins beside the default ones, comma separated")
 	services := flags.String("services", "10.96.0.0/16", "the range of the addresses of Services")
 	audit := flags.Bool("audit", false, "write kube-apiserver's audit log")
-	migrator := flags.Bool("migrator", false, "serve StorageVersionMigration and run its controller")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return errors.New("usage: cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] [--migrator] <folder>")
+		return errors.New("usage: cluster [--controllers=<names>] [--feature-gates=<gates>] [--admission=<plugins>] [--services=<range>] [--audit] <folder>")
 	}
-	return supervise(flags.Arg(0), *controllers, *gates, *admission, *services, *audit, *migrator)
+	return supervise(flags.Arg(0), *controllers, *gates, *admission, *services, *audit)
 }

@@ -32,12 +32,12 @@ const watchedControllers = "garbage-collector-controller,namespace-controller,se
 	"serviceaccount-token-controller,root-ca-certificate-publisher-controller," +
 	"deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller," +
 	"cronjob-controller,ttl-after-finished-controller,pod-garbage-collector-controller," +
-	"disruption-controller,resourcequota-controller,clusterrole-aggregation-controller"
+	"disruption-controller,resourcequota-controller,clusterrole-aggregation-controller,storage-version-migrator-controller"
 
 // auditPolicy logs each request without its bodies.
 const auditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
 
-func supervise(folder, controllers, gates, admission, services string, audit, migrator bool) (err error) {
+func supervise(folder, controllers, gates, admission, services string, audit bool) (err error) {
 	ended := make(chan struct{})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -99,13 +99,6 @@ func supervise(folder, controllers, gates, admission, services string, audit, mi
 		"--feature-gates=" + gates,
 		"--enable-admission-plugins=" + admission,
 	}
-	managerGates := ""
-	if migrator {
-		managerGates = "StorageVersionMigrator=true"
-		gates = strings.TrimPrefix(gates+",StorageVersionMigrator=true", ",")
-		controllers += ",storage-version-migrator-controller"
-		arguments = append(arguments, "--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-gates="+gates)
-	}
 	if audit {
 		if err := os.WriteFile(in("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 			return err
@@ -135,7 +128,6 @@ func supervise(folder, controllers, gates, admission, services string, audit, mi
 		"--service-account-private-key-file="+in("service-accounts.key"),
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
-		"--feature-gates="+managerGates,
 	)
 	if err != nil {
 		return err

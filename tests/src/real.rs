@@ -21,10 +21,42 @@ pub struct RealServer {
     own: Option<Own>,
 }
 
+/// A node of a real server.
+pub struct RealNode {
+    _own: Own,
+}
+
+/// A running program of `tests/cluster`.
 struct Own {
     child: Child,
     input: Option<ChildStdin>,
-    _folder: TempDir,
+    folder: TempDir,
+}
+
+impl Own {
+    /// Starts a program with a folder as its last argument, and waits until it is ready.
+    fn start(command: &mut Command) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the program");
+        let mut child = command
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program of tests/cluster");
+        let input = child.stdin.take();
+        let mut line = String::new();
+        let output = child.stdout.take().expect("its output");
+        let read = BufReader::new(output).read_line(&mut line);
+        assert!(
+            read.is_ok() && line.starts_with("ready: "),
+            "{command:?} did not start"
+        );
+        Self {
+            child,
+            input,
+            folder,
+        }
+    }
 }
 
 impl Drop for Own {
@@ -59,30 +91,29 @@ impl RealServer {
     }
 
     fn start(program: OsString, arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the API server");
-        let mut child = Command::new(program)
-            .args(arguments)
-            .arg(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program of tests/cluster");
-        let input = child.stdin.take();
-        let mut line = String::new();
-        let output = child.stdout.take().expect("its output");
-        let read = BufReader::new(output).read_line(&mut line);
-        assert!(
-            read.is_ok() && line.starts_with("ready: "),
-            "the API server did not start"
-        );
+        let own = Own::start(Command::new(program).args(arguments));
         Self {
-            kubeconfig: folder.path().join("kubeconfig"),
-            own: Some(Own {
-                child,
-                input,
-                _folder: folder,
-            }),
+            kubeconfig: own.folder.path().join("kubeconfig"),
+            own: Some(own),
         }
+    }
+
+    /// Adds a node whose kubelet runs the programs of containers on this machine, and which ends when this is dropped.
+    ///
+    /// # Panics
+    /// If the server is not our own, or the node does not start.
+    pub fn serve_node(&self, name: &str) -> RealNode {
+        assert!(self.is_own(), "a node needs our own server: set {BINARY}");
+        let mut kubelet = Command::new(set(BINARY).unwrap_or_default());
+        kubelet.args(["kubelet", "--node", name, "--kubeconfig"]);
+        RealNode {
+            _own: Own::start(kubelet.arg(&self.kubeconfig)),
+        }
+    }
+
+    /// Whether the environment names a given cluster.
+    pub fn is_given() -> bool {
+        set(KUBECONFIG).is_some()
     }
 
     /// Returns the administrator's kubeconfig.

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use pilothouse_sandbox::{HttpsServer, Sandbox};
+use pilothouse_sandbox::{Builder, HttpsServer, Sandbox};
 use tempfile::NamedTempFile;
 
 /// A sandbox that listens for HTTPS until this is dropped.
@@ -18,7 +18,15 @@ impl ServedSandbox {
     /// # Panics
     /// If it does not start.
     pub async fn start() -> Self {
-        let sandbox = Sandbox::builder().build().expect("a sandbox");
+        Self::with(Sandbox::builder()).await
+    }
+
+    /// Starts a sandbox with these settings, and writes the kubeconfig of its administrator.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn with(sandbox: Builder) -> Self {
+        let sandbox = sandbox.build().expect("a sandbox");
         let address = ([127, 0, 0, 1], 0).into();
         let server = sandbox.serve_https(address).await.expect("a free port");
         let kubeconfig = NamedTempFile::new().expect("a file for the kubeconfig");

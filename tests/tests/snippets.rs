@@ -1,6 +1,6 @@
 //! Checks that every Rust snippet of the book and of `README.md` is compiled.
 //!
-//! A snippet is compiled if it is included from a source file of a workspace member, or if each of its paragraphs stands in
+//! A snippet is compiled if it is included from a source file of a workspace member or of a package of its own, or if each of its paragraphs stands in
 //! such a file or in the documentation of the framework's front page, which is a test.
 
 use std::{

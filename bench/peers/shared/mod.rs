@@ -2,7 +2,9 @@
 
 pub mod allocations;
 pub mod drain;
+pub mod gets;
 pub mod histogram;
+pub mod idle;
 pub mod phases;
 pub mod process;
 pub mod readers;

@@ -44,7 +44,8 @@ impl Phases {
         for name in ["first_bytes", "idle_bytes", "parked_bytes"] {
             self.done.notified().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let now = Allocations::now().ok_or("the program must be built with the feature `count`")?;
+            let now =
+                Allocations::now().ok_or("the program must be built with the feature `count`")?;
             if name != "first_bytes" {
                 results.set(name, now.live as f64);
             }

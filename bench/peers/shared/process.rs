@@ -29,6 +29,15 @@ pub fn sleeps() -> f64 {
     line_of("/proc/thread-self/status", "voluntary_ctxt_switches")
 }
 
+/// Returns how often the present threads of this process went to sleep.
+pub fn all_sleeps() -> f64 {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let files = threads.flatten().map(|thread| thread.path().join("status"));
+    files
+        .map(|file| line_of(&file.to_string_lossy(), "voluntary_ctxt_switches"))
+        .sum()
+}
+
 fn line_of(file: &str, name: &str) -> f64 {
     let status = fs::read_to_string(file).unwrap_or_default();
     let line = status.lines().find_map(|text| text.strip_prefix(name));

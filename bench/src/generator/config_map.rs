@@ -30,3 +30,17 @@ pub(super) fn config_map(app: &App, number: u64, random: &mut Random) -> Value {
         "data": data,
     })
 }
+
+/// Returns a ConfigMap with one short value and neither labels nor managed fields.
+pub(super) fn small(app: &App, number: u64, random: &mut Random) -> Value {
+    json!({
+        "metadata": {
+            "name": format!("{}-{}", app.name, suffix(number)),
+            "namespace": app.namespace,
+            "uid": random.uid(),
+            "resourceVersion": (FIRST_VERSION + number).to_string(),
+            "creationTimestamp": random.time(),
+        },
+        "data": {"value": random.hex(54)},
+    })
+}

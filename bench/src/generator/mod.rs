@@ -12,8 +12,10 @@ mod app;
 mod config_map;
 mod custom;
 mod managed_fields;
+mod node;
 mod pod;
 mod random;
+mod secret;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +44,14 @@ pub enum Kind {
     ConfigMap,
     /// Objects of a custom resource, of about 1.4 KB.
     Widget,
+    /// Nodes of about 15 KB, most of which are the names of images.
+    Node,
+    /// Secrets of 540 KiB in one to three keys.
+    LargeSecret,
+    /// ConfigMaps of 257 bytes.
+    SmallConfigMap,
+    /// Secrets of about 2 KB.
+    Secret,
 }
 
 /// Generates objects.
@@ -65,6 +75,10 @@ impl Generator {
             Kind::Pod => pod::pod(app, number, random),
             Kind::ConfigMap => config_map::config_map(app, number, random),
             Kind::Widget => custom::widget(app, number, random),
+            Kind::Node => node::node(&self.apps, number, random),
+            Kind::Secret => secret::secret(app, number, random),
+            Kind::LargeSecret => secret::large(app, number, random),
+            Kind::SmallConfigMap => config_map::small(app, number, random),
         }
     }
 

@@ -60,6 +60,16 @@ impl Random {
         text
     }
 
+    /// Returns this many bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(count + 8);
+        while bytes.len() < count {
+            bytes.extend_from_slice(&self.number().to_le_bytes());
+        }
+        bytes.truncate(count);
+        bytes
+    }
+
     /// Returns a UID.
     pub fn uid(&mut self) -> String {
         let hex = self.hex(32);

@@ -6,8 +6,19 @@ use super::{APPS, FIRST_VERSION, Generator, Kind};
 
 const SAMPLE: u64 = 1_500;
 
+/// All kinds but the large one. A few objects of that one are enough.
+const MANY: [Kind; 6] = [
+    Kind::Pod,
+    Kind::ConfigMap,
+    Kind::Widget,
+    Kind::Node,
+    Kind::Secret,
+    Kind::SmallConfigMap,
+];
+
 fn objects(seed: u64, kind: Kind) -> Vec<Value> {
-    some(SAMPLE, seed, kind)
+    // Nodes vary little, and take long to generate.
+    some(if kind == Kind::Node { 200 } else { SAMPLE }, seed, kind)
 }
 
 fn some(count: u64, seed: u64, kind: Kind) -> Vec<Value> {
@@ -38,10 +49,14 @@ fn count(object: &Value, path: &str) -> usize {
 
 #[test]
 fn the_same_seed_gives_the_same_objects_and_another_seed_gives_others() {
-    for kind in [Kind::Pod, Kind::ConfigMap, Kind::Widget] {
-        assert_eq!(objects(7, kind), objects(7, kind));
-        assert_ne!(objects(7, kind), objects(8, kind));
+    for kind in MANY {
+        let few = |seed| some(200, seed, kind);
+        assert_eq!(few(7), few(7));
+        assert_ne!(few(7), few(8));
     }
+    let large = |seed| some(2, seed, Kind::LargeSecret);
+    assert_eq!(large(7), large(7));
+    assert_ne!(large(7), large(8));
 }
 
 #[test]
@@ -54,16 +69,29 @@ fn an_object_does_not_depend_on_the_object_count() {
 #[test]
 fn objects_have_the_sizes_that_the_targets_assume() {
     for seed in [1, 2, 3] {
-        let mean_of = |kind| mean(&sizes(&objects(seed, kind)));
-        let (pod, config_map) = (mean_of(Kind::Pod), mean_of(Kind::ConfigMap));
-        assert!(
-            (5_500..6_100).contains(&pod),
-            "seed {seed}: Pods of {pod} bytes"
-        );
-        assert!(
-            (550..680).contains(&config_map),
-            "seed {seed}: ConfigMaps of {config_map} bytes"
-        );
+        for (kind, expected) in [
+            (Kind::Pod, 5_500..6_100),
+            (Kind::ConfigMap, 550..680),
+            (Kind::Widget, 1_350..1_800),
+            (Kind::Node, 14_500..15_500),
+            (Kind::Secret, 1_600..2_000),
+            (Kind::SmallConfigMap, 252..262),
+        ] {
+            let found = mean(&sizes(&objects(seed, kind)));
+            assert!(
+                expected.contains(&found),
+                "seed {seed}: {kind:?} of {found} bytes"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_large_secret_has_540_kib_in_one_to_three_keys() {
+    for secret in some(20, 1, Kind::LargeSecret) {
+        let size = secret.to_string().len();
+        assert!((540 << 10..542 << 10).contains(&size), "{size} bytes");
+        assert!((1..=3).contains(&count(&secret, "/data")));
     }
 }
 
@@ -99,7 +127,7 @@ fn objects_are_diverse() {
 
 #[test]
 fn no_two_objects_have_the_same_name_uid_or_version() {
-    for kind in [Kind::Pod, Kind::ConfigMap, Kind::Widget] {
+    for kind in MANY {
         let objects = objects(1, kind);
         for field in ["name", "uid", "resourceVersion"] {
             let values: HashSet<_> = objects

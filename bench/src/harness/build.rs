@@ -72,7 +72,8 @@ pub(super) fn run(peer: &Peer, folders: &Folders) -> Result<Run, Box<dyn Error>>
     })
 }
 
-fn cargo(command: &str, folder: &Path) -> Command {
+/// Returns a call of cargo without what the environment says about builds.
+pub(super) fn cargo(command: &str, folder: &Path) -> Command {
     let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
     cargo.args([command, "--quiet"]).current_dir(folder);
     for name in REMOVED {

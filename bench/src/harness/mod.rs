@@ -13,6 +13,7 @@ mod part;
 mod peer;
 mod plot;
 mod protobuf;
+mod rebuild;
 mod report;
 mod run;
 mod server;
@@ -26,6 +27,8 @@ mod workload;
 
 #[cfg(test)]
 mod plot_test;
+#[cfg(test)]
+mod rebuild_test;
 #[cfg(test)]
 mod settings_test;
 #[cfg(test)]
@@ -92,15 +95,11 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let mut report = report::head(&settings, &versions);
     let (mut touched, mut all) = (0, Vec::new());
     for trial in settings.trials() {
-        if !settings
-            .peers
-            .iter()
-            .any(|peer| peer.supports(trial.workload))
-        {
-            eprintln!("no peer supports {}", trial.workload.name());
+        if !settings.peers.iter().any(|peer| peer.supports(&trial)) {
+            eprintln!("no peer supports {}", trial.name());
             continue;
         }
-        if trial.workload.kind().is_some() && touched != trial.objects {
+        if trial.kind.is_some() && touched != trial.objects {
             touched = trial.objects;
             touch_separately(settings.touch)?;
         }
@@ -155,7 +154,7 @@ impl Bench<'_> {
 
     /// Runs a trial with all peers that support it, in rounds.
     fn measure(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
-        match trial.workload.kind() {
+        match trial.kind {
             Some(kind) => self.measure_served(trial, kind),
             None => self.measure_builds(trial),
         }
@@ -166,38 +165,34 @@ impl Bench<'_> {
         let settings = self.settings;
         let programs = self.programs.iter();
         let programs: Vec<_> = programs
-            .filter(|(peer, _)| peer.supports(trial.workload))
+            .filter(|(peer, _)| peer.supports(&trial))
             .map(|(peer, program)| (peer, program.as_path()))
             .collect();
-        let protobuf = if programs.iter().any(|(peer, _)| peer.protobuf) {
+        let objects = trial.stock();
+        let mut protobuf = Vec::new();
+        if settings.go && programs.iter().any(|(peer, _)| peer.protobuf) {
             let folders = Folders::new(!settings.quick);
-            Some(protobuf::file(
-                &folders,
-                settings.seed,
-                kind,
-                trial.objects,
-            )?)
-        } else {
-            None
-        };
-        eprintln!("server: {} {}s", trial.objects, kind.name());
-        let file = protobuf.as_deref();
+            for (kind, count) in objects.iter().filter(|(kind, _)| kind.is_built_in()) {
+                let file = protobuf::file(&folders, settings.seed, *kind, *count)?;
+                protobuf.push((*kind, file));
+            }
+        }
+        eprintln!("server for {}", trial.name());
         let mut server = Server::start(
             settings.seed,
-            kind,
-            trial.objects,
-            file,
-            settings.tls || trial.workload.is_secure(),
+            &objects,
+            &protobuf,
+            &settings.server_options(trial.workload.is_secure()),
             &self.kubeconfig,
         )?;
         let mut raws = String::new();
-        if trial.workload == Workload::Cache {
+        if trial.workload == Workload::Cache && kind == Kind::Pod {
             raws.push_str(&types(trial.objects, settings.seed)?);
         }
         if trial.workload == Workload::Cache && !settings.tls {
-            raws.push_str(&raw(&mut server, trial.objects, settings.events, false)?);
-            if file.is_some() {
-                raws.push_str(&raw(&mut server, trial.objects, settings.events, true)?);
+            raws.push_str(&raw(&mut server, kind, &trial, settings, false)?);
+            if !protobuf.is_empty() {
+                raws.push_str(&raw(&mut server, kind, &trial, settings, true)?);
             }
         }
         if trial.workload == Workload::Apply && !settings.tls {
@@ -217,11 +212,14 @@ impl Bench<'_> {
         let folders = Folders::new(!self.settings.quick);
         let peers = self.settings.peers.iter();
         let peers: Vec<_> = peers
-            .filter(|peer| self.settings.builds(peer))
+            .filter(|peer| peer.has(trial.workload))
             .map(|peer| (peer, ()))
             .collect();
         let rows = self.rounds(&trial, &peers, |peer, ()| {
-            let run = build::run(peer, &folders)?;
+            let run = match trial.workload {
+                Workload::Rebuild => rebuild::run(peer, &folders)?,
+                _ => build::run(peer, &folders)?,
+            };
             trial.check(peer.name, &run)?;
             Ok(run)
         })?;
@@ -294,10 +292,8 @@ fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
     let mut programs = Vec::new();
     let trials = settings.trials();
     let is_needed = |peer: &&Peer| {
-        let of_peer = |trial: &Trial| peer.supports(trial.workload);
-        trials
-            .iter()
-            .any(|trial| trial.workload.kind().is_some() && of_peer(trial))
+        let mut run = trials.iter().filter(|trial| trial.kind.is_some());
+        run.any(|trial| peer.supports(trial))
     };
     for peer in settings.peers.iter().filter(is_needed) {
         eprintln!("building {}", peer.name);
@@ -330,10 +326,12 @@ fn touch_separately(mebibytes: u64) -> Result<(), Box<dyn Error>> {
 /// Measures the server alone with a reader in a separate process that discards all bytes.
 fn raw(
     server: &mut Server,
-    objects: u64,
-    events: u64,
+    kind: Kind,
+    trial: &Trial,
+    settings: &Settings,
     protobuf: bool,
 ) -> Result<String, Box<dyn Error>> {
+    let (objects, events) = (trial.objects, settings.events_of(kind));
     let read = |path: &str, events: Option<u64>| -> Result<reader::Reading, Box<dyn Error>> {
         let mut arguments = vec!["read", server.address(), path];
         let events = events.map(|events| events.to_string());
@@ -341,20 +339,29 @@ fn raw(
         arguments.extend(protobuf.then_some("--protobuf"));
         run_separately(&arguments)
     };
-    let list = read("/api/v1/pods?resourceVersion=0", None)?;
-    // One more event for the bookmark.
-    let streamed = read(
-        "/api/v1/pods?watch=true&sendInitialEvents=true",
-        Some(objects + 1),
-    )?;
+    let list = read(&format!("{}?resourceVersion=0", kind.path()), None)?;
+    let streamed = if settings.watch_list {
+        let path = format!("{}?watch=true&sendInitialEvents=true", kind.path());
+        // One more event for the bookmark.
+        Some(read(&path, Some(objects + 1))?)
+    } else {
+        None
+    };
     server.modify(events)?;
     let first = crate::generator::FIRST_VERSION + objects;
     let read = {
-        let path = format!("/api/v1/pods?watch=true&resourceVersion={first}");
+        let path = format!("{}?watch=true&resourceVersion={first}", kind.path());
         reader::read(server.address(), &path, Some(events), protobuf)?
     };
     server.reset()?;
-    Ok(report::raw(objects, protobuf, &list, &streamed, &read))
+    Ok(report::raw(
+        kind,
+        objects,
+        protobuf,
+        &list,
+        streamed.as_ref(),
+        &read,
+    ))
 }
 
 /// Measures in a separate process the time that decoding into the types takes.

@@ -7,7 +7,8 @@ use std::{
     process::Command,
 };
 
-use super::workload::Workload;
+use super::{trial::Trial, workload::Workload};
+use crate::generator::Kind;
 
 /// A peer in one of its settings.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +19,12 @@ pub(super) struct Peer {
     go: bool,
     /// Its folder in `bench/peers`, or in `bench/peers/go`.
     pub(super) folder: &'static str,
-    /// The feature it is built with: `jemalloc` or `count`.
+    /// The feature it is built with: `jemalloc`, `mimalloc`, `compressed` or `count`.
     feature: Option<&'static str>,
     /// Whether it requests protobuf.
     pub(super) protobuf: bool,
+    /// Whether it has a type for the custom resource.
+    has_custom: bool,
     /// The workloads that it supports.
     workloads: &'static [Workload],
     /// Environment variables that the harness sets for it.
@@ -42,6 +45,7 @@ const fn rust(
         folder,
         feature,
         protobuf: false,
+        has_custom: true,
         workloads: &Workload::USUAL,
         environment: &[],
         settings,
@@ -76,18 +80,19 @@ const fn go(
 ) -> Peer {
     Peer {
         go: true,
+        has_custom: false,
         workloads,
         ..rust(name, folder, None, settings)
     }
 }
 
-const OURS: &str = "`Client::new(Config::infer())` and `Informers::new` with default settings. Streamed list, managed fields left out, JSON. One listener. \
+const OURS: &str = "`Client::new(Config::infer())` and `Informers::new` with default settings. Streamed list, managed fields left out, protobuf for built-in kinds. One listener. \
     Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; \
-    in `apply` a child by `Context::live` and `Api::patch`, in `owned` by `owns` and `Context::apply`. \
-    Its logs have no subscriber. HTTP/2 over TLS. \
+    in `apply` a child by `Context::live` and `Api::patch`, in `owned` by `owns` and `Context::apply`; in `exit` `Operator::main` without an election, which logs and serves metrics. \
+    Otherwise its logs have no subscriber. HTTP/2 over TLS. \
     The smallest operator: only the default features and `serde`";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
-    Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, in `owned` with `owns`. \
+    Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, in `owned` with `owns`; in `exit` with `shutdown_on_signal`. \
     Its logs have no subscriber. HTTP/1.1 over TLS, with a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
     The smallest operator: the features that its examples of a minimal controller use; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
@@ -96,21 +101,32 @@ const KUBE_SERVED: &str = "built but not run. The smallest operator with flags (
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`), as in controller-runtime (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
 
-const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, read-your-writes off, no leader election; metrics server off, which is not the default. 16 workers, where the default is 1; a child by `client.Apply` with `ForceOwnership`, in `owned` with `Owns`. Its logger logs errors only. For `parked`, the memory in use is `HeapAlloc` of `runtime.MemStats` after two collections";
+const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, read-your-writes off, no leader election; metrics server off, which is not the default. 16 workers, where the default is 1; a child by `client.Apply` with `ForceOwnership`, in `owned` with `Owns`; in `exit` with `ctrl.SetupSignalHandler`. Its logger logs errors only. For `parked`, the memory in use is `HeapAlloc` of `runtime.MemStats` after two collections";
 
 /// The workloads of a program without a controller.
-const CACHES: [Workload; 4] = [
+const CACHES: [Workload; 8] = [
+    Workload::Reads,
     Workload::Cache,
+    Workload::Idle,
+    Workload::Kinds,
     Workload::Relist,
     Workload::Churn,
+    Workload::Paced,
     Workload::Allocations,
 ];
 
-/// Those of them that show what managed fields cost.
-const CACHES_OF_PODS: [Workload; 3] = [Workload::Cache, Workload::Relist, Workload::Churn];
+/// Those of them that show what managed fields and encodings cost.
+const CLEARED: [Workload; 5] = [
+    Workload::Cache,
+    Workload::Kinds,
+    Workload::Relist,
+    Workload::Churn,
+    Workload::Paced,
+];
 
 /// The workloads of a program with a controller.
-const CONTROLLERS: [Workload; 5] = [
+const CONTROLLERS: [Workload; 6] = [
+    Workload::Exit,
     Workload::Reconcile,
     Workload::Apply,
     Workload::Owned,
@@ -118,15 +134,54 @@ const CONTROLLERS: [Workload; 5] = [
     Workload::Parked,
 ];
 
+/// Those of them that send a request in each reconcile.
+const APPLIES: [Workload; 2] = [Workload::Apply, Workload::Owned];
+
 /// All peers, in the order of the tables.
-pub(super) const PEERS: [Peer; 14] = [
-    plain("pilothouse", OURS),
-    rust(
-        "pilothouse jemalloc",
-        "pilothouse",
-        Some("jemalloc"),
-        "the same, with tikv-jemallocator",
-    ),
+pub(super) const PEERS: [Peer; 19] = [
+    Peer {
+        protobuf: true,
+        ..plain("pilothouse", OURS)
+    },
+    Peer {
+        protobuf: true,
+        ..rust(
+            "pilothouse jemalloc",
+            "pilothouse",
+            Some("jemalloc"),
+            "the same, with tikv-jemallocator",
+        )
+    },
+    Peer {
+        protobuf: true,
+        ..rust(
+            "pilothouse mimalloc",
+            "pilothouse",
+            Some("mimalloc"),
+            "the same, with mimalloc",
+        )
+    },
+    Peer {
+        protobuf: true,
+        workloads: &CLEARED,
+        ..rust(
+            "pilothouse jemalloc compressed",
+            "pilothouse",
+            Some("compressed"),
+            "as `pilothouse jemalloc`, with the feature `zstd` and `InformersBuilder::compressed`",
+        )
+    },
+    Peer {
+        has_custom: false,
+        workloads: &CLEARED,
+        environment: &[("BENCH_JSON", "1")],
+        ..rust(
+            "pilothouse jemalloc JSON",
+            "pilothouse",
+            Some("jemalloc"),
+            "the same, with `Encoding::Json`, which it uses for custom resources",
+        )
+    },
     plain("kube-rs", KUBE),
     rust(
         "kube-rs jemalloc",
@@ -135,28 +190,41 @@ pub(super) const PEERS: [Peer; 14] = [
         "the same, with tikv-jemallocator",
     ),
     Peer {
-        workloads: &[Workload::Build],
+        workloads: &[Workload::Build, Workload::Rebuild],
         ..rust("kube-rs served", "kube-rs-served", None, KUBE_SERVED)
     },
-    counting("pilothouse counting", "pilothouse"),
+    Peer {
+        protobuf: true,
+        ..counting("pilothouse counting", "pilothouse")
+    },
     counting("kube-rs counting", "kube-rs"),
+    Peer {
+        workloads: &CLEARED,
+        environment: &[("BENCH_CLEAR", "1")],
+        ..rust(
+            "kube-rs jemalloc cleared",
+            "kube-rs",
+            Some("jemalloc"),
+            "as `kube-rs jemalloc`, and the managed fields cleared with `WatchStreamExt::modify`, as its documentation shows",
+        )
+    },
     Peer {
         environment: &[("BENCH_STREAMING", "1")],
         ..rust(
             "kube-rs jemalloc streaming",
             "kube-rs",
             Some("jemalloc"),
-            "the same, and `streaming_lists`, which is not the default",
+            "as `kube-rs jemalloc`, and `streaming_lists`, which is not the default",
         )
     },
     Peer {
-        workloads: &CACHES_OF_PODS,
+        workloads: &CLEARED,
         environment: &[("BENCH_STREAMING", "1"), ("BENCH_CLEAR", "1")],
         ..rust(
             "kube-rs jemalloc streaming cleared",
             "kube-rs",
             Some("jemalloc"),
-            "the same, and the managed fields cleared with `WatchStreamExt::modify`, as its documentation shows",
+            "the same, and the managed fields cleared",
         )
     },
     Peer {
@@ -165,7 +233,7 @@ pub(super) const PEERS: [Peer; 14] = [
     },
     Peer {
         protobuf: true,
-        workloads: &CACHES_OF_PODS,
+        workloads: &CLEARED,
         environment: &[("BENCH_CLEAR", "1")],
         ..go(
             "client-go protobuf cleared",
@@ -193,6 +261,16 @@ pub(super) const PEERS: [Peer; 14] = [
         )
     },
     Peer {
+        protobuf: true,
+        environment: &[("BENCH_IDLE", "1")],
+        ..go(
+            "controller-runtime protobuf idle connections",
+            "controller-runtime",
+            &APPLIES,
+            "the same, with a transport that keeps 100 idle connections; in cleartext its default one keeps two (Go's `http.DefaultTransport`)",
+        )
+    },
+    Peer {
         environment: &[("BENCH_JSON", "1")],
         ..go(
             "controller-runtime JSON",
@@ -209,8 +287,14 @@ impl Peer {
         self.folder == "pilothouse"
     }
 
-    /// Whether it supports this workload.
-    pub(super) fn supports(&self, workload: Workload) -> bool {
+    /// Whether it takes part in this trial.
+    pub(super) fn supports(&self, trial: &Trial) -> bool {
+        let has_kind = self.has_custom || trial.kind != Some(Kind::Widget);
+        has_kind && self.has(trial.workload)
+    }
+
+    /// Whether it supports this workload with any kind of objects.
+    pub(super) fn has(&self, workload: Workload) -> bool {
         self.workloads.contains(&workload)
     }
 
@@ -220,6 +304,12 @@ impl Peer {
         workloads.any(|workload| workload.kind().is_some())
     }
 
+    /// Whether it fails if the server does not stream lists.
+    pub(super) fn needs_watch_list(&self) -> bool {
+        let mut variables = self.environment.iter();
+        variables.any(|(name, _)| *name == "BENCH_STREAMING")
+    }
+
     /// Whether it is written in Go.
     pub(super) fn is_go(&self) -> bool {
         self.go
@@ -227,7 +317,15 @@ impl Peer {
 
     /// Whether it has the system's allocator.
     pub(super) fn is_plain(&self) -> bool {
-        self.feature != Some("jemalloc")
+        self.allocator().is_none()
+    }
+
+    /// The name of its allocator, if that is not the system's or Go's.
+    pub(super) fn allocator(&self) -> Option<&'static str> {
+        match self.feature {
+            Some("compressed") => Some("jemalloc"),
+            feature => feature.filter(|feature| feature.ends_with("malloc")),
+        }
     }
 
     /// Builds the peer and returns the path of its program. Cargo and Go skip what is up to date.

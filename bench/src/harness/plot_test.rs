@@ -6,6 +6,7 @@ use super::{
     trial::Trial,
     workload::Workload,
 };
+use crate::generator::Kind;
 
 #[test]
 fn each_table_with_several_object_counts_gets_a_plot() {
@@ -15,12 +16,15 @@ fn each_table_with_several_object_counts_gets_a_plot() {
             row("a < b", false, &[]),
         ];
         let trial = Trial {
-            workload,
-            objects,
-            events: 0,
             percent,
+            ..Trial::new(workload, objects, 0)
         };
         (trial, rows)
+    };
+    let of_nodes = |objects| {
+        let (trial, rows) = trial(Workload::Cache, objects, 0);
+        let kind = Some(Kind::Node);
+        (Trial { kind, ..trial }, rows)
     };
     let measured = [
         trial(Workload::Cache, 10, 0),
@@ -30,6 +34,8 @@ fn each_table_with_several_object_counts_gets_a_plot() {
         trial(Workload::Relist, 50, 0),
         trial(Workload::Relist, 50, 10),
         trial(Workload::Latency, 7, 0),
+        of_nodes(10),
+        of_nodes(50),
     ];
     let parts = [Part::Sync, Part::Latency, Part::Relist];
     let pictures = slopes::pictures(&parts, &measured);
@@ -37,7 +43,7 @@ fn each_table_with_several_object_counts_gets_a_plot() {
         .iter()
         .map(|picture| picture.name.as_str())
         .collect();
-    assert_eq!(names, ["sync", "relist", "relist-10"]);
+    assert_eq!(names, ["sync", "sync-nodes", "relist", "relist-10"]);
     assert!(pictures[0].svg.contains("a &lt; b"), "a legend for all");
 
     let folder = tempfile::tempdir().expect("a folder");

@@ -32,7 +32,7 @@ pub(super) fn file(
     let generator = Generator::new(seed);
     let file = folder.join(name(&generator, seed, kind, count, &sources));
     if !file.exists() {
-        eprintln!("writing {count} {}s in protobuf", kind.name());
+        eprintln!("writing {count} {} in protobuf", kind.plural());
         let dump = folder.join("dump");
         peer::build_go(folders, "dump", &dump)?;
         // The file gets its final name only when it is complete.
@@ -76,7 +76,7 @@ pub(super) fn name(
 
 /// Returns the start of the file names for these objects.
 fn stem(seed: u64, kind: Kind, count: u64) -> String {
-    format!("{}-{seed}-{count}-", kind.name())
+    format!("{}-{seed}-{count}-", kind.shape())
 }
 
 fn write(

@@ -10,7 +10,7 @@ use super::{
     table::{self, Row},
     trial::Trial,
 };
-use crate::{keeper::Keeping, reader::Reading, waiter::Waiting, writer::Writing};
+use crate::{generator::Kind, keeper::Keeping, reader::Reading, waiter::Waiting, writer::Writing};
 
 /// Returns the head of the report: machine, versions and settings. `versions` are those of crates and modules.
 pub(super) fn head(settings: &Settings, versions: &str) -> String {
@@ -23,11 +23,17 @@ pub(super) fn head(settings: &Settings, versions: &str) -> String {
     } else {
         "cleartext, HTTP/1.1"
     };
+    let lacks = match (settings.watch_list, settings.limit_is_ignored) {
+        (true, false) => "",
+        (false, false) => ", without WatchList",
+        (true, true) => ", which ignores `limit`",
+        (false, true) => ", without WatchList, which ignores `limit`",
+    };
     let _ = writeln!(
         text,
-        "* Machine: {}\n* Versions: {}, {}; {versions}\n* Server: the bench's own, {transport}, JSON or protobuf as each peer asks for, no compression; \
+        "* Machine: {}\n* Versions: {}, {}; {versions}\n* Server: the bench's own, {transport}{lacks}, JSON or protobuf as each peer asks for, no compression; \
          objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
-         * Modifications: {}; with stamps, for latency: {}\n* A run does not count if other processes or the host took more than {:.0} % of the machine\n",
+         * Modifications: {}; with stamps, for latency: {}\n{}* A run does not count if other processes or the host took more than {:.0} % of the machine\n",
         machine::describe(),
         version("rustc", "--version"),
         version("go", "version"),
@@ -35,6 +41,7 @@ pub(super) fn head(settings: &Settings, versions: &str) -> String {
         settings.rounds,
         settings.events,
         settings.paced,
+        settings.caps(),
         super::run::DISTURBED * 100.0
     );
     text
@@ -50,21 +57,28 @@ fn version(program: &str, argument: &str) -> String {
 
 /// Returns how fast the server alone answers a reader that discards all bytes.
 pub(super) fn raw(
+    kind: Kind,
     objects: u64,
     protobuf: bool,
     list: &Reading,
-    streamed: &Reading,
+    streamed: Option<&Reading>,
     events: &Reading,
 ) -> String {
     let rate = |count: u64, reading: &Reading| count as f64 / reading.seconds.max(1e-9);
+    let streamed = streamed.map_or_else(String::new, |streamed| {
+        format!(
+            "{:.0} objects/s of a streamed list, ",
+            rate(objects, streamed)
+        )
+    });
     format!(
-        "## The server alone, {objects} Pods, {}\n\nA reader that discards all bytes gets {:.0} objects/s of a list ({} bytes and {:.1} µs of processor time each), {:.0} objects/s of a streamed list, \
+        "## The server alone, {objects} {}, {}\n\nA reader that discards all bytes gets {:.0} objects/s of a list ({} bytes and {:.1} µs of processor time each), {streamed}\
          {:.0} modifications/s.\n\n",
+        kind.plural(),
         if protobuf { "protobuf" } else { "JSON" },
         rate(objects, list),
         list.bytes / objects.max(1),
         list.cpu * 1e6 / objects.max(1) as f64,
-        rate(objects, streamed),
         rate(events.events, events)
     )
 }
@@ -106,9 +120,9 @@ pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
         .iter()
         .filter(|part| part.workload() == trial.workload)
     {
-        let objects = match trial.workload.kind() {
-            Some(_) => format!(", {} objects", trial.objects),
-            None => String::new(),
+        let objects = match trial.kind {
+            Some(_) if trial.objects > 1 => format!(", {} objects", trial.objects),
+            _ => String::new(),
         };
         let _ = writeln!(
             text,
@@ -124,10 +138,10 @@ pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
 pub(super) fn peers(peers: &[Peer]) -> String {
     let mut text = String::from("## Settings\n\n");
     for peer in peers {
-        let allocator = match (peer.is_go(), peer.is_plain()) {
+        let allocator = match (peer.is_go(), peer.allocator()) {
             (true, _) => "Go's allocator, default GOGC",
-            (false, true) => "the system's allocator",
-            (false, false) => "jemalloc",
+            (false, None) => "the system's allocator",
+            (false, Some(name)) => name,
         };
         let _ = writeln!(
             text,

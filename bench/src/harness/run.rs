@@ -49,6 +49,16 @@ pub(super) struct Results {
     pub(super) idle_p9999: f64,
     /// How often the reader waited for anything other than a processor.
     pub(super) read_sleeps: u64,
+    /// The number of objects that were read once, and the durations of these gets.
+    pub(super) gets: u64,
+    pub(super) asleep_p50: f64,
+    pub(super) asleep_p99: f64,
+    /// The same for objects that were read just before.
+    pub(super) awake_p50: f64,
+    pub(super) awake_p99: f64,
+    /// The same for views, or 0 if the peer has none.
+    pub(super) view_p50: f64,
+    pub(super) view_p99: f64,
     /// The number of allocations during the events, reallocations included, and the allocated bytes.
     pub(super) allocations: u64,
     pub(super) allocated: u64,
@@ -56,6 +66,16 @@ pub(super) struct Results {
     /// scheduled for a later reconcile.
     pub(super) idle_bytes: u64,
     pub(super) parked_bytes: u64,
+    /// The resident memory with a cache of one object.
+    pub(super) rss_one: u64,
+    /// The resident memory with all idle caches.
+    pub(super) rss_idle: u64,
+    /// The number of idle caches, and how long they were watched.
+    pub(super) caches: u64,
+    pub(super) idle_seconds: f64,
+    /// How often threads of the process slept meanwhile, and the processor time.
+    pub(super) idle_wakeups: u64,
+    pub(super) idle_cpu: f64,
     /// The duration of a Lease renewal before there were watches, and beside them.
     pub(super) alone_p50: f64,
     pub(super) alone_p99: f64,
@@ -69,6 +89,9 @@ pub(super) struct Results {
     pub(super) build_seconds: f64,
     pub(super) build_cpu: f64,
     pub(super) crates: u64,
+    /// The seconds of a build after a change of `reconcile`.
+    pub(super) rebuild_seconds: f64,
+    pub(super) rebuild_cpu: f64,
     /// The size of the program.
     pub(super) binary: u64,
 }
@@ -78,6 +101,8 @@ pub(super) struct Results {
 pub(super) struct Run {
     /// The results that the peer printed.
     pub(super) results: Results,
+    /// The seconds from the last word of the peer, or from SIGTERM if it is told to end, until its process had ended.
+    pub(super) exit_seconds: f64,
     /// The share of the machine that others took.
     pub(super) foreign: f64,
     /// Processor seconds of the server.

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     io::{BufRead, BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -19,26 +19,23 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the server with this many objects of one kind, also in protobuf if there is a file of them.
+    /// Starts the server with these objects, also in protobuf if there are files of them, and with more options.
     pub(super) fn start(
         seed: u64,
-        kind: Kind,
-        objects: u64,
-        protobuf: Option<&Path>,
-        tls: bool,
+        objects: &[(Kind, u64)],
+        protobuf: &[(Kind, PathBuf)],
+        options: &[&str],
         kubeconfig: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("serve").args(arguments(seed, kind, objects));
+        command.arg("serve").args(arguments(seed, objects));
         command.arg("--kubeconfig").arg(kubeconfig);
-        if let Some(file) = protobuf {
+        for (kind, file) in protobuf {
             command
                 .arg("--protobuf")
-                .arg(format!("{}={}", kind.name(), file.display()));
+                .arg(format!("{}={}", kind.shape(), file.display()));
         }
-        if tls {
-            command.arg("--tls");
-        }
+        command.args(options);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -71,6 +68,11 @@ impl Server {
     /// Makes every watch send this many modifications.
     pub(super) fn modify(&mut self, events: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("modify {events}"))
+    }
+
+    /// Makes every watch send this many modifications at this rate per second.
+    pub(super) fn modify_at(&mut self, rate: u64, events: u64) -> Result<(), Box<dyn Error>> {
+        self.tell(&format!("modify {events} {rate}"))
     }
 
     /// Makes every watch send this many events, alternately deletions and creations.
@@ -121,18 +123,13 @@ impl Server {
 }
 
 /// Returns the arguments for the objects of the server.
-pub(super) fn arguments(seed: u64, kind: Kind, objects: u64) -> [String; 4] {
-    let number = match kind {
-        Kind::Pod => "--pods",
-        Kind::ConfigMap => "--config-maps",
-        Kind::Widget => "--widgets",
-    };
-    [
-        "--seed".to_owned(),
-        seed.to_string(),
-        number.to_owned(),
-        objects.to_string(),
-    ]
+pub(super) fn arguments(seed: u64, objects: &[(Kind, u64)]) -> Vec<String> {
+    let mut arguments = vec!["--seed".to_owned(), seed.to_string()];
+    for (kind, count) in objects {
+        arguments.push("--objects".to_owned());
+        arguments.push(format!("{}={count}", kind.shape()));
+    }
+    arguments
 }
 
 impl Drop for Server {

@@ -37,10 +37,7 @@ pub(super) fn pictures(parts: &[Part], measured: &[(Trial, Vec<Row>)]) -> Vec<Pi
                 .collect();
             if several.len() > 1 {
                 pictures.push(Picture {
-                    name: match trial.percent {
-                        0 => part.name().to_owned(),
-                        percent => format!("{}-{percent}", part.name()),
-                    },
+                    name: name(*part, trial),
                     svg: plot::svg(&title, &panels(*part, &several)),
                     title: title.clone(),
                 });
@@ -49,6 +46,21 @@ pub(super) fn pictures(parts: &[Part], measured: &[(Trial, Vec<Row>)]) -> Vec<Pi
         }
     }
     pictures
+}
+
+/// Returns the suffix of a file name. Only kinds that the user has chosen are named.
+fn name(part: Part, trial: &Trial) -> String {
+    let mut name = part.name().to_owned();
+    if let Some(kind) = trial
+        .kind
+        .filter(|kind| trial.workload.kind() != Some(*kind))
+    {
+        name = format!("{name}-{}", kind.shape());
+    }
+    if trial.percent > 0 {
+        name = format!("{name}-{}", trial.percent);
+    }
+    name
 }
 
 fn panels(part: Part, trials: &[&(Trial, Vec<Row>)]) -> Vec<Panel> {

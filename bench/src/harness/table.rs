@@ -98,7 +98,8 @@ fn best(measure: &Measure, rows: &[Row]) -> Option<f64> {
     }
 }
 
-/// Returns the spread of a measure for a peer, or `None` if no run counts.
+/// Returns the spread of a measure for a peer, or `None` if no run counts or none has measured it.
 pub(super) fn spread(measure: &Measure, row: &Row) -> Option<Spread> {
-    Spread::of(row.runs.counted.iter().map(measure.value))
+    let values = row.runs.counted.iter().map(measure.value);
+    Spread::of(values.filter(|value| value.is_finite()))
 }

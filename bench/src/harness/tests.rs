@@ -103,6 +103,23 @@ fn a_table_compares_with_the_best_peer_and_never_with_pilothouse() {
 }
 
 #[test]
+fn a_value_that_a_peer_did_not_measure_is_an_empty_cell_and_no_reference() {
+    let views = |run: &Run| {
+        let seconds = run.results.sync_seconds;
+        if seconds > 0.0 { seconds } else { f64::NAN }
+    };
+    let measure = Measure {
+        value: views,
+        ..LESS
+    };
+    let rows = [row("ours", true, &[1.0]), row("theirs", false, &[0.0])];
+    assert_eq!(
+        table(&[measure], &rows),
+        "| peer | runs | less |\n| --- | --- | --- |\n| ours | 1 | 1.0 (1.0–1.0) |\n| theirs | 1 | – |\n"
+    );
+}
+
+#[test]
 fn a_table_cell_without_a_run_or_a_peer_has_no_ratio() {
     assert_eq!(
         table(
@@ -116,10 +133,8 @@ fn a_table_cell_without_a_run_or_a_peer_has_no_ratio() {
 /// Returns the results of a peer that saw everything.
 fn complete(workload: Workload) -> (Trial, Run) {
     let trial = Trial {
-        workload,
-        objects: 20,
-        events: 200,
         percent: 10,
+        ..Trial::new(workload, 20, 200)
     };
     let results = Results {
         objects: 20,
@@ -140,10 +155,19 @@ fn complete(workload: Workload) -> (Trial, Run) {
         reads: 1,
         read_max: 1.0,
         idle_p9999: 1.0,
+        gets: 20,
+        asleep_p50: 1.0,
+        asleep_p99: 1.0,
+        awake_p50: 1.0,
+        awake_p99: 1.0,
         allocations: 1,
         allocated: 1,
         idle_bytes: 1,
         parked_bytes: 1,
+        caches: 200,
+        idle_seconds: 1.0,
+        rss_one: 1,
+        rss_idle: 1,
         alone_p99: 1.0,
         renewals: 200,
         renewal_p50: 1.0,
@@ -154,6 +178,8 @@ fn complete(workload: Workload) -> (Trial, Run) {
         build_cpu: 1.0,
         crates: 1,
         binary: 1,
+        rebuild_seconds: 1.0,
+        rebuild_cpu: 1.0,
         ..Results::default()
     };
     let served = Counts {
@@ -164,6 +190,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
     };
     let run = Run {
         results,
+        exit_seconds: 1.0,
         served,
         ..Run::default()
     };
@@ -173,7 +200,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_missed_something_is_an_error_that_names_it() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 20] = [
+    let cases: [(Workload, Spoil, &str); 28] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -245,7 +272,27 @@ fn a_peer_that_missed_something_is_an_error_that_names_it() {
             "peer did not measure reads: 0",
         ),
         (
+            Workload::Reads,
+            |run| run.results.gets = 19,
+            "peer: objects that were read: 19, expected 20",
+        ),
+        (
+            Workload::Reads,
+            |run| run.results.awake_p99 = 0.0,
+            "peer did not measure awake_p99: 0",
+        ),
+        (
             Workload::Churn,
+            |run| run.results.events = 199,
+            "peer: received events: 199, expected 200",
+        ),
+        (
+            Workload::Kinds,
+            |run| run.results.objects = 15,
+            "peer: objects in the caches: 15, expected 20",
+        ),
+        (
+            Workload::Paced,
             |run| run.results.events = 199,
             "peer: received events: 199, expected 200",
         ),
@@ -253,6 +300,21 @@ fn a_peer_that_missed_something_is_an_error_that_names_it() {
             Workload::Allocations,
             |run| run.results.allocations = 0,
             "peer did not measure allocations: 0",
+        ),
+        (
+            Workload::Idle,
+            |run| run.results.caches = 199,
+            "peer: caches: 199, expected 200",
+        ),
+        (
+            Workload::Idle,
+            |run| run.results.rss_one = 0,
+            "peer did not measure rss_one: 0",
+        ),
+        (
+            Workload::Exit,
+            |run| run.results.reconciles = 19,
+            "peer: reconciles, one per object: 19, expected 20",
         ),
         (
             Workload::Parked,
@@ -273,6 +335,11 @@ fn a_peer_that_missed_something_is_an_error_that_names_it() {
             Workload::Build,
             |run| run.results.crates = 0,
             "peer did not measure crates: 0",
+        ),
+        (
+            Workload::Rebuild,
+            |run| run.results.rebuild_seconds = 0.0,
+            "peer did not measure rebuild_seconds: 0",
         ),
     ];
     for (workload, spoil, expected) in cases {
@@ -302,26 +369,82 @@ fn a_peer_may_leave_out_results_but_an_unknown_result_is_an_error() {
     assert!(read(r#"{"reconcile":3}"#).is_err());
 }
 
+/// Returns what the server is to hold in a trial, as its arguments have it.
+fn served(trial: &Trial) -> Vec<String> {
+    let line = super::server::arguments(7, &trial.stock());
+    let command = clap::Command::new("serve")
+        .no_binary_name(true)
+        .args(crate::server::arguments());
+    let matches = command.try_get_matches_from(line).expect("arguments");
+    assert_eq!(matches.get_one::<u64>("seed"), Some(&7));
+    let objects = matches.get_many::<String>("objects").expect("objects");
+    objects.cloned().collect()
+}
+
 #[test]
-fn the_server_has_only_the_objects_of_the_workload() {
-    for workload in Workload::USUAL.into_iter().chain(Workload::COUNTED) {
-        let kind = workload.kind().expect("a kind of objects");
-        let line = super::server::arguments(7, kind, 20);
-        let command = clap::Command::new("serve")
-            .no_binary_name(true)
-            .args(crate::server::arguments());
-        let matches = command.try_get_matches_from(line).expect("arguments");
-        let number = |name| matches.get_one::<u64>(name).copied();
-        let pods = matches!(
-            workload,
-            Workload::Cache | Workload::Relist | Workload::Churn | Workload::Allocations
-        );
-        let (pods, config_maps) = if pods { (20, 0) } else { (0, 20) };
-        assert_eq!(
-            (number("seed"), number("pods"), number("config-maps")),
-            (Some(7), Some(pods), Some(config_maps))
-        );
+fn the_server_has_only_the_objects_of_the_trial() {
+    for kind in Kind::SHAPES {
+        let trial = Trial {
+            kind: Some(kind),
+            ..Trial::new(Workload::Cache, 2, 0)
+        };
+        assert_eq!(served(&trial), [format!("{}=2", kind.shape())]);
     }
+    assert_eq!(
+        served(&Trial::new(Workload::Reconcile, 2, 0)),
+        ["configmaps=2"]
+    );
+    let kinds = ["pods=3", "nodes=3", "configmaps=3", "usual-secrets=3"];
+    assert_eq!(served(&Trial::new(Workload::Kinds, 10, 0)), kinds);
+}
+
+#[test]
+fn a_heading_names_the_objects_of_its_caches() {
+    let title = |part: Part, kind| {
+        let workload = part.workload();
+        part.title(&Trial {
+            kind: Some(kind),
+            ..Trial::new(workload, 20, 200)
+        })
+    };
+    assert_eq!(title(Part::Sync, Kind::Pod), "Cold sync of Pods");
+    for part in [
+        Part::Sync,
+        Part::Modified,
+        Part::Relist,
+        Part::Churn,
+        Part::Paced,
+        Part::Allocations,
+    ] {
+        for kind in Kind::SHAPES {
+            let title = title(part, kind);
+            assert!(title.contains(kind.plural()), "{title}");
+        }
+    }
+}
+
+#[test]
+fn only_rust_peers_take_part_with_the_custom_resource_and_none_of_them_twice() {
+    let trial = Trial {
+        kind: Some(Kind::Widget),
+        ..Trial::new(Workload::Cache, 20, 200)
+    };
+    let peers = PEERS.iter().filter(|peer| peer.supports(&trial));
+    let names: Vec<_> = peers.map(|peer| peer.name).collect();
+    assert_eq!(
+        names,
+        [
+            "pilothouse",
+            "pilothouse jemalloc",
+            "pilothouse mimalloc",
+            "pilothouse jemalloc compressed",
+            "kube-rs",
+            "kube-rs jemalloc",
+            "kube-rs jemalloc cleared",
+            "kube-rs jemalloc streaming",
+            "kube-rs jemalloc streaming cleared",
+        ]
+    );
 }
 
 #[test]
@@ -355,10 +478,22 @@ fn a_crate_counts_once_and_the_program_is_that_of_the_operator() {
 fn the_go_peers_support_each_workload_that_is_run() {
     for part in Part::ALL
         .into_iter()
-        .filter(|part| !matches!(part, Part::Watches | Part::Build))
+        .filter(|part| !matches!(part, Part::Watches | Part::Build | Part::Rebuild))
     {
-        let supports = |peer: &&Peer| peer.is_go() && peer.supports(part.workload());
+        let supports = |peer: &&Peer| peer.is_go() && peer.has(part.workload());
         assert!(PEERS.iter().find(supports).is_some(), "{part:?}");
+    }
+}
+
+#[test]
+fn go_applies_also_with_a_transport_that_keeps_enough_connections() {
+    for workload in [Workload::Apply, Workload::Owned] {
+        let mut peers = PEERS.iter().filter(|peer| peer.has(workload));
+        let is_keeping = |peer: &Peer| {
+            let mut variables = peer.environment.iter();
+            peer.is_go() && variables.any(|(name, _)| *name == "BENCH_IDLE")
+        };
+        assert!(peers.any(is_keeping), "{workload:?}");
     }
 }
 
@@ -416,6 +551,8 @@ fn protobuf_objects_are_written_again_when_they_or_their_writer_change() {
     assert_eq!(first, name(1, Kind::Pod, 200, "writer"));
     assert_ne!(first, name(2, Kind::Pod, 200, "writer"), "the objects");
     assert_ne!(first, name(1, Kind::ConfigMap, 200, "writer"));
+    let config_maps = name(1, Kind::ConfigMap, 200, "writer");
+    assert_ne!(config_maps, name(1, Kind::SmallConfigMap, 200, "writer"));
     assert_ne!(first, name(1, Kind::Pod, 201, "writer"));
     assert_ne!(first, name(1, Kind::Pod, 200, "another writer"));
 }

@@ -13,18 +13,23 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{
     machine::{self, Moment},
     peer::Peer,
     run::{Results, Run},
     server::Server,
-    workload::{PACE, READ_WATCHES, WATCHED_PACE, Workload},
+    workload::{CHANGES, IDLE_CACHES, PACE, READ_WATCHES, WATCHED_PACE, Workload},
 };
+use crate::generator::Kind;
 
 /// The task of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Trial {
     pub(super) workload: Workload,
+    /// The kind of the objects, or `None` if the workload needs no server.
+    pub(super) kind: Option<Kind>,
     pub(super) objects: u64,
     /// The number of events; 0 ends the run after the sync.
     pub(super) events: u64,
@@ -33,6 +38,17 @@ pub(super) struct Trial {
 }
 
 impl Trial {
+    /// Returns a task with the workload's own kind of objects.
+    pub(super) fn new(workload: Workload, objects: u64, events: u64) -> Self {
+        Self {
+            workload,
+            kind: workload.kind(),
+            objects,
+            events,
+            percent: 0,
+        }
+    }
+
     /// Runs a peer against the server. Returns an error if the peer missed anything.
     pub(super) fn run(
         self,
@@ -47,6 +63,7 @@ impl Trial {
         let mut child = Command::new(program)
             .env("KUBECONFIG", kubeconfig)
             .env("BENCH_WORKLOAD", self.workload.name())
+            .env("BENCH_SHAPE", self.kind.map_or("", Kind::shape))
             .env("BENCH_OBJECTS", self.objects.to_string())
             .env("BENCH_EVENTS", self.events.to_string())
             .envs(peer.environment.iter().copied())
@@ -54,8 +71,9 @@ impl Trial {
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let output = child.stdout.take().ok_or("a peer has no output")?;
+        let id = Pid::from_child(&child);
         let child = Guard::new(child, limit);
-        let (mut results, mut synced) = (None, 0);
+        let (mut results, mut synced, mut last) = (None, 0, Instant::now());
         for line in BufReader::new(output).lines() {
             let line = line?;
             if line == "synced" {
@@ -63,14 +81,28 @@ impl Trial {
                 match self.workload {
                     Workload::Cache | Workload::Allocations => server.modify(self.events)?,
                     Workload::Churn => server.churn(self.events)?,
+                    Workload::Paced => server.modify_at(CHANGES, self.events)?,
                     Workload::Parked => server.modify(synced * self.objects)?,
                     Workload::Latency => server.pace(PACE, self.events)?,
                     // The events continue until the peer ends.
                     Workload::Watches => server.pace(WATCHED_PACE, u64::MAX >> 32)?,
                     Workload::Relist => server.relist(self.percent)?,
-                    Workload::Reconcile | Workload::Apply | Workload::Owned | Workload::Build => {}
+                    // It has printed its results, and waits.
+                    Workload::Exit => {
+                        last = Instant::now();
+                        kill_process(id, Signal::TERM)?;
+                    }
+                    Workload::Kinds
+                    | Workload::Idle
+                    | Workload::Reads
+                    | Workload::Reconcile
+                    | Workload::Apply
+                    | Workload::Owned
+                    | Workload::Build
+                    | Workload::Rebuild => {}
                 }
             } else {
+                last = Instant::now();
                 results = Some(
                     serde_json::from_str(&line)
                         .map_err(|error| format!("{} said {line:?}: {error}", peer.name))?,
@@ -78,11 +110,13 @@ impl Trial {
             }
         }
         child.end(peer.name)?;
+        let exit_seconds = last.elapsed().as_secs_f64();
         let after = Moment::now(Some(server.id()))?;
         let results: Results =
             results.ok_or_else(|| format!("{} ended without a result", peer.name))?;
         let run = Run {
             results,
+            exit_seconds,
             foreign: after.foreign_since(&before, machine::cores()),
             server_cpu: after.server_since(&before),
             served: server.counts()?,
@@ -91,10 +125,30 @@ impl Trial {
         Ok(run)
     }
 
+    /// Returns the kinds of the server's objects with the number of each.
+    pub(super) fn stock(&self) -> Vec<(Kind, u64)> {
+        match (self.workload, self.kind) {
+            (Workload::Kinds, _) => {
+                let each = self.objects.div_ceil(Workload::KINDS.len() as u64);
+                Workload::KINDS.map(|kind| (kind, each)).to_vec()
+            }
+            (_, Some(kind)) => vec![(kind, self.objects)],
+            (_, None) => Vec::new(),
+        }
+    }
+
     /// Its name in the progress output.
     pub(super) fn name(&self) -> String {
-        match self.workload.kind() {
-            Some(_) => format!("{}, {} objects", self.workload.name(), self.objects),
+        match self.kind {
+            Some(_) if self.workload == Workload::Kinds => {
+                format!("{}, {} objects", self.workload.name(), self.objects)
+            }
+            Some(kind) => format!(
+                "{}, {} {}",
+                self.workload.name(),
+                self.objects,
+                kind.plural()
+            ),
             None => self.workload.name().to_owned(),
         }
     }
@@ -116,9 +170,17 @@ impl Trial {
             })
         };
         match self.workload {
-            Workload::Cache | Workload::Churn => {
+            Workload::Cache | Workload::Churn | Workload::Paced => {
                 count("objects in the cache", results.objects, self.objects)?;
                 count("received events", results.events, self.events)?;
+                measured(&[
+                    ("sync_seconds", results.sync_seconds),
+                    ("rss_sync", results.rss_sync as f64),
+                ])
+            }
+            Workload::Kinds => {
+                let all = self.stock().iter().map(|(_, count)| count).sum();
+                count("objects in the caches", results.objects, all)?;
                 measured(&[
                     ("sync_seconds", results.sync_seconds),
                     ("rss_sync", results.rss_sync as f64),
@@ -131,6 +193,22 @@ impl Trial {
                     ("allocations", results.allocations as f64),
                     ("allocated", results.allocated as f64),
                 ])
+            }
+            Workload::Idle => {
+                count("caches", results.caches, IDLE_CACHES)?;
+                measured(&[
+                    ("idle_seconds", results.idle_seconds),
+                    ("rss_one", results.rss_one as f64),
+                    ("rss_idle", results.rss_idle as f64),
+                ])
+            }
+            Workload::Exit => {
+                count(
+                    "reconciles, one per object",
+                    results.reconciles,
+                    self.objects,
+                )?;
+                measured(&[("the time to its end", run.exit_seconds)])
             }
             Workload::Parked => {
                 count("objects in the cache", results.objects, self.objects)?;
@@ -161,6 +239,10 @@ impl Trial {
                 ("build_cpu", results.build_cpu),
                 ("crates", results.crates as f64),
                 ("binary", results.binary as f64),
+            ]),
+            Workload::Rebuild => measured(&[
+                ("rebuild_seconds", results.rebuild_seconds),
+                ("rebuild_cpu", results.rebuild_cpu),
             ]),
             Workload::Reconcile | Workload::Apply => {
                 count(
@@ -206,6 +288,15 @@ impl Trial {
                     ("latency_p50", results.latency_p50),
                     ("latency_p99", results.latency_p99),
                     ("latency_max", results.latency_max),
+                ])
+            }
+            Workload::Reads => {
+                count("objects that were read", results.gets, self.objects)?;
+                measured(&[
+                    ("asleep_p50", results.asleep_p50),
+                    ("asleep_p99", results.asleep_p99),
+                    ("awake_p50", results.awake_p50),
+                    ("awake_p99", results.awake_p99),
                 ])
             }
             Workload::Relist => {

@@ -4,8 +4,17 @@ use std::{fs, path::PathBuf};
 
 use super::peer::{Folders, Peer};
 
-/// The crates whose versions the report names; Pilothouse does not use kube.
-const CRATES: [&str; 5] = ["kube", "k8s-openapi", "hyper", "tokio", "tikv-jemallocator"];
+/// The crates whose versions the report names: those of the smallest operators, and then those of the peers.
+const OPERATOR_CRATES: [&str; 3] = ["k8s-openapi", "hyper", "tokio"];
+const OUR_CRATES: [&str; 5] = [
+    "k8s-openapi",
+    "hyper",
+    "tokio",
+    "tikv-jemallocator",
+    "mimalloc",
+];
+const KUBE_OPERATOR_CRATES: [&str; 4] = ["kube", "k8s-openapi", "hyper", "tokio"];
+const KUBE_CRATES: [&str; 5] = ["kube", "k8s-openapi", "hyper", "tokio", "tikv-jemallocator"];
 const MODULES: [&str; 2] = ["k8s.io/client-go", "sigs.k8s.io/controller-runtime"];
 
 /// A lock file of one or several peers.
@@ -33,10 +42,9 @@ impl Lock {
         Self {
             who: peer.folder.to_owned(),
             file: folders.peers().join(peer.folder).join("Cargo.lock"),
-            names: if peer.is_ours() {
-                &CRATES[1..]
-            } else {
-                &CRATES
+            names: match peer.is_ours() {
+                true => &OUR_CRATES,
+                false => &KUBE_CRATES,
             },
             versions: crates,
         }
@@ -44,11 +52,10 @@ impl Lock {
 
     /// Returns the lock file of the smallest operator of a Rust peer, which uses no other allocator.
     pub(super) fn of_smallest(peer: &Peer, folders: &Folders) -> Self {
-        let usual = Self::new(peer, folders);
-        let names = usual
-            .names
-            .split_last()
-            .map_or(usual.names, |(_, names)| names);
+        let names: &[&str] = match peer.is_ours() {
+            true => &OPERATOR_CRATES,
+            false => &KUBE_OPERATOR_CRATES,
+        };
         Self {
             who: format!("smallest operator on {}", peer.folder),
             file: folders.smallest(peer).join("Cargo.lock"),

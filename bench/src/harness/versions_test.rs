@@ -27,6 +27,10 @@ name = "k8s-openapi"
 version = "0.29.0"
 
 [[package]]
+name = "mimalloc"
+version = "0.1.52"
+
+[[package]]
 name = "tikv-jemallocator"
 version = "0.7.0"
 
@@ -62,7 +66,9 @@ fn named(peer_name: &str, text: &str) -> Result<String, String> {
 fn versions_come_from_the_lock_files() {
     assert_eq!(
         named("pilothouse", CARGO).as_deref(),
-        Ok("k8s-openapi 0.29.0, hyper 0.14.32 and 1.12.0, tokio 1.54.1, tikv-jemallocator 0.7.0")
+        Ok(
+            "k8s-openapi 0.29.0, hyper 0.14.32 and 1.12.0, tokio 1.54.1, tikv-jemallocator 0.7.0, mimalloc 0.1.52"
+        )
     );
     assert_eq!(
         named("client-go JSON", GO).as_deref(),
@@ -98,7 +104,7 @@ fn each_lock_file_is_reported_once_and_names_all_versions() {
     let folders = Folders::new(false);
     let usual = peers().filter(|peer| peer.is_run());
     let usual = usual.map(|peer| Lock::new(peer, &folders));
-    let smallest = peers().filter(|peer| peer.supports(Workload::Build));
+    let smallest = peers().filter(|peer| peer.has(Workload::Build));
     let smallest = smallest.map(|peer| Lock::of_smallest(peer, &folders));
     let versions = of(usual.chain(smallest)).expect("versions");
     let whose: Vec<_> = versions

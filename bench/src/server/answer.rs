@@ -40,10 +40,14 @@ pub(super) fn answer(
             &format!("{method} {path}: this server only accepts reads, applies and Lease renewals"),
         );
     }
-    if path == children::PATH {
-        return children::answer(served, query, accept);
+    let is_refused = |query: Query| query.watch && query.initial_events;
+    if served.lacks.watch_list && Query::read(query).is_ok_and(is_refused) {
+        return without_watch_list();
     }
     let Some(stock) = served.stock(path) else {
+        if path == children::PATH {
+            return children::answer(served, query, accept);
+        }
         return match discovery::answer(path) {
             Some(value) => json(StatusCode::OK, Parts::new([value.to_string().into()])),
             None => failure(
@@ -58,7 +62,10 @@ pub(super) fn answer(
             let events = Events::new(served, stock, format, query.initial_events, query.version);
             written(StatusCode::OK, format.content_type(true), events)
         }
-        Ok(query) => {
+        Ok(mut query) => {
+            if served.lacks.limit {
+                query.limit = None;
+            }
             let body = list(stock.form(format), &query);
             written(StatusCode::OK, format.content_type(false), body)
         }
@@ -70,6 +77,19 @@ fn list(form: &dyn Form, query: &Query) -> Parts {
     let page = query.page(form.len());
     let (next, rest) = (page.end, form.len() - page.end);
     Parts::new(form.list(page, (rest > 0).then_some((next, rest))))
+}
+
+/// Returns the answer of an API server whose feature gate `WatchList` is off (apimachinery
+/// `pkg/apis/meta/internalversion/validation/validation.go`).
+fn without_watch_list() -> Answer {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden \
+            for watch unless the WatchList feature gate is enabled",
+        "reason": "Invalid", "code": 422,
+    });
+    let body = Parts::new([status.to_string().into()]);
+    json(StatusCode::UNPROCESSABLE_ENTITY, body)
 }
 
 pub(super) fn failure(code: StatusCode, message: &str) -> Answer {

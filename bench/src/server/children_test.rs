@@ -11,7 +11,7 @@ use super::{
     children::PATH,
     received::{fields, lines, one, opened, protobuf_events, whole},
 };
-use crate::generator::FIRST_VERSION;
+use crate::generator::{FIRST_VERSION, Kind};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 
@@ -48,7 +48,7 @@ fn what(event: &Value) -> (&str, &str, &str, u64) {
 
 #[tokio::test]
 async fn watches_receive_each_change_but_no_apply_that_changes_nothing() {
-    let served = Arc::new(Served::new(1, 0, 0, 0));
+    let served = Arc::new(Served::new(1, &[(Kind::ConfigMap, 0)]));
     let get = |query: &str| answer(&served, &Method::GET, PATH, query, "");
     let list = async || {
         let list: Value = serde_json::from_slice(&whole(get("limit=1")).await).expect("JSON");
@@ -108,7 +108,7 @@ async fn watches_receive_each_change_but_no_apply_that_changes_nothing() {
 
 #[tokio::test]
 async fn watches_receive_changes_in_protobuf_too() {
-    let served = Arc::new(Served::new(1, 0, 0, 0));
+    let served = Arc::new(Served::new(1, &[(Kind::ConfigMap, 0)]));
     let get = |query: &str| answer(&served, &Method::GET, PATH, query, PROTOBUF);
     apply(&served, "a", "aGVsbG8=").await;
     let mut body = get("watch=1&sendInitialEvents=true").into_body();

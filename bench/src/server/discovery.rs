@@ -11,7 +11,7 @@ pub(super) fn answer(path: &str) -> Option<Value> {
     });
     let resource = |name: &str, kind: &str| {
         json!({
-            "name": name, "singularName": kind.to_lowercase(), "namespaced": true, "kind": kind, "verbs": ["get", "list", "watch", "patch"],
+            "name": name, "singularName": kind.to_lowercase(), "namespaced": kind != "Node", "kind": kind, "verbs": ["get", "list", "watch", "patch"],
         })
     };
     let resources = |version: &str, resources: Value| {
@@ -29,6 +29,7 @@ pub(super) fn answer(path: &str) -> Option<Value> {
             "v1",
             json!([
                 resource("pods", "Pod"),
+                resource("nodes", "Node"),
                 resource("configmaps", "ConfigMap"),
                 resource("secrets", "Secret")
             ]),

@@ -44,6 +44,9 @@ struct Positions {
     metadata: u32,
     /// The end of the metadata in the message.
     rest: u32,
+    /// The position in the message after the annotations, where another one can be inserted. Clients rely on fields in the
+    /// order of their numbers, as Go writes them.
+    annotations: u32,
     /// The digits of the resource version in the message.
     version: u32,
 }
@@ -129,9 +132,31 @@ impl Positions {
             message: 0,
             metadata: begin as u32,
             rest: (begin + length) as u32,
+            annotations: (begin + end_of_annotations(metadata)?) as u32,
             version: (begin + place + version.len() - DIGITS) as u32,
         })
     }
+}
+
+/// The number of the field of metadata with an annotation.
+const ANNOTATIONS: usize = 12;
+
+/// Returns the position in metadata of the first field after the annotations.
+fn end_of_annotations(metadata: &[u8]) -> Option<usize> {
+    let mut place = 0;
+    while place < metadata.len() {
+        let (tag, digits) = read_varint(&metadata[place..])?;
+        if tag >> 3 > ANNOTATIONS {
+            break;
+        }
+        let (value, more) = read_varint(&metadata[place + digits..])?;
+        place += digits + more;
+        // Metadata has only numbers, and fields with a length.
+        if tag & 7 == 2 {
+            place += value;
+        }
+    }
+    Some(place)
 }
 
 impl Form for Messages {
@@ -158,20 +183,17 @@ impl Form for Messages {
         let mut from_end = message.len() - place.version as usize;
         if let Some(stamp) = content.stamp {
             let mut annotation = BytesMut::new();
-            nested(12, &mut annotation, |entry| {
+            nested(ANNOTATIONS as u32, &mut annotation, |entry| {
                 field(1, b"bench/stamp", entry);
                 field(2, stamp.to_string().as_bytes(), entry);
             });
-            let metadata = &message[place.metadata as usize..place.rest as usize];
+            // The resource version comes before the annotations.
+            let (before, after) = message.split_at(place.annotations as usize);
             let mut begin = BytesMut::new();
-            head(1, metadata.len() + annotation.len(), &mut begin);
-            let parts = [
-                &begin[..],
-                metadata,
-                &annotation,
-                &message[place.rest as usize..],
-            ];
-            self.event(content.what, &parts, buffer);
+            let metadata = (place.rest - place.metadata) as usize;
+            head(1, metadata + annotation.len(), &mut begin);
+            let before = &before[place.metadata as usize..];
+            self.event(content.what, &[&begin, before, &annotation, after], buffer);
             from_end += annotation.len();
         } else {
             self.event(content.what, &[message], buffer);

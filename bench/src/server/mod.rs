@@ -9,6 +9,7 @@
 //! * a given number of `MODIFIED` events on every watch, as fast as that watch reads them: the connection asks the body for
 //!   more only when it has room. Object follows object with a large stride, so that neighbours in memory
 //!   are not neighbours in time. Each event has a new resource version, and nothing else in the object changes;
+//! * the same at a given rate;
 //! * on request, `DELETED` and then `ADDED` events of the same objects instead;
 //! * modifications at a given rate, each event with the annotation `bench/stamp`: the nanoseconds of the monotonic clock when
 //!   the server writes the event into the answer;
@@ -24,10 +25,12 @@
 //! watch that starts before the new versions. When a client has listed again, its watch sends one stamped event,
 //! which marks the end.
 //!
+//! On request the server refuses `sendInitialEvents`, as an old one does, or ignores `limit`.
+//!
 //! The server ignores selectors, fields and namespaces, compresses nothing, and ends no watch except for a relist.
 //!
 //! It is a separate process, `pilothouse-bench serve`. It prints `ready <address>` and then reads commands from its
-//! standard input: `modify <count>`, `churn <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which it
+//! standard input: `modify <count>`, `modify <count> <rate>`, `churn <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which it
 //! answers with `ok`, and `counts`, which it answers with `ok` and the counts since the last reset. It ends when its
 //! input ends.
 
@@ -78,32 +81,45 @@ pub(crate) use target::now;
 /// The objects to serve, and the state that commands set.
 pub struct Served {
     /// The objects as they were generated.
-    first: [Arc<Stock>; 3],
+    first: Vec<Arc<Stock>>,
     /// The present objects.
-    present: RwLock<[Arc<Stock>; 3]>,
+    present: RwLock<Vec<Arc<Stock>>>,
     /// The events that each watch is to send.
     target: watch::Sender<Target>,
     children: Children,
     counts: Counts,
+    lacks: Lacks,
+}
+
+/// What this server lacks of a present API server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lacks {
+    /// It refuses watches with `sendInitialEvents`, as servers do without the feature gate `WatchList`.
+    pub watch_list: bool,
+    /// It ignores `limit` and sends each list whole, as some aggregated servers do.
+    pub limit: bool,
 }
 
 impl Served {
-    /// Generates the objects.
-    pub fn new(seed: u64, pods: u64, config_maps: u64, widgets: u64) -> Self {
+    /// Generates this many objects of each kind. Other kinds are not served.
+    pub fn new(seed: u64, objects: &[(Kind, u64)]) -> Self {
         let generator = Generator::new(seed);
-        let first = [
-            (Kind::Pod, pods),
-            (Kind::ConfigMap, config_maps),
-            (Kind::Widget, widgets),
-        ];
-        let first = first.map(|(kind, count)| Arc::new(Stock::new(&generator, kind, count)));
+        let stock = |(kind, count): &(Kind, u64)| Arc::new(Stock::new(&generator, *kind, *count));
+        let first: Vec<_> = objects.iter().map(stock).collect();
         Self {
             present: RwLock::new(first.clone()),
             first,
             target: watch::Sender::new(Target::default()),
             children: Children::default(),
             counts: Counts::default(),
+            lacks: Lacks::default(),
         }
+    }
+
+    /// Returns a server that lacks something.
+    #[must_use]
+    pub fn lacking(self, lacks: Lacks) -> Self {
+        Self { lacks, ..self }
     }
 
     /// Adds the protobuf form of the objects of a kind from a file that the peers' `dump` has written for the same objects.
@@ -138,10 +154,10 @@ impl Served {
         })
     }
 
-    /// Makes every watch send this many events at a rate per second, each with the time at which it is written. A late
-    /// event is sent at once.
-    fn pace(self: &Arc<Self>, rate: u64, events: u64) {
-        let command = self.tell(0, true, false);
+    /// Makes every watch send this many events at a rate per second; if stamped, each has the time at which it is written. A
+    /// late event is sent at once.
+    fn pace(self: &Arc<Self>, rate: u64, events: u64, stamped: bool) {
+        let command = self.tell(0, stamped, false);
         let (served, start) = (self.clone(), Instant::now());
         thread::spawn(move || {
             for event in 1..=events {
@@ -164,11 +180,10 @@ impl Served {
     /// Changes this percentage of all objects and ends all watches, so that every client must list again. Then one stamped
     /// event follows, for a changed object if there is one. Must not be called after objects were modified.
     fn relist(&self, percent: u64) {
-        let changed = self
-            .stocks()
-            .clone()
-            .map(|stock| Arc::new(stock.changed(percent)));
-        let epoch = changed[0].epoch();
+        let stocks = self.stocks().clone();
+        let changed = stocks.iter().map(|stock| Arc::new(stock.changed(percent)));
+        let changed: Vec<_> = changed.collect();
+        let epoch = changed.first().map_or(0, |stock| stock.epoch());
         *self.present.write().unwrap_or_else(PoisonError::into_inner) = changed;
         self.command(|target| {
             *target = Target {
@@ -205,7 +220,7 @@ impl Served {
         command
     }
 
-    fn stocks(&self) -> RwLockReadGuard<'_, [Arc<Stock>; 3]> {
+    fn stocks(&self) -> RwLockReadGuard<'_, Vec<Arc<Stock>>> {
         self.present.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -233,14 +248,15 @@ impl Served {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
             ["modify", events] => self.modify(events.parse()?),
+            ["modify", events, rate] => self.pace(rate.parse()?, events.parse()?, false),
             ["churn", events] => self.churn(events.parse()?),
-            ["pace", rate, events] => self.pace(rate.parse()?, events.parse()?),
+            ["pace", rate, events] => self.pace(rate.parse()?, events.parse()?, true),
             ["relist", percent] => self.relist(percent.parse()?),
             ["reset"] => self.reset(),
             ["counts"] => return Ok(Some(self.counts.json(self.children.count()))),
             _ => {
                 return Err(format!(
-                    "modify <count>, churn <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"
+                    "modify <count>, modify <count> <rate>, churn <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"
                 )
                 .into());
             }
@@ -260,14 +276,24 @@ pub fn arguments() -> Vec<Arg> {
     };
     vec![
         number("seed", "1", "of the objects"),
-        number("pods", "0", "how many Pods"),
-        number("config-maps", "0", "how many ConfigMaps"),
-        number("widgets", "0", "how many objects of a custom resource"),
+        Arg::new("objects")
+            .long("objects")
+            .value_name("SHAPE=COUNT")
+            .action(ArgAction::Append)
+            .help("how many objects of this shape, as in pods=1000. Shapes that are not named are not served"),
         Arg::new("protobuf")
             .long("protobuf")
-            .value_name("KIND=FILE")
+            .value_name("SHAPE=FILE")
             .action(ArgAction::Append)
-            .help("the Pods or ConfigMaps of this seed in protobuf, as peers/go/dump writes them, for clients that accept it"),
+            .help("the objects of this shape and seed in protobuf, as peers/go/dump writes them, for clients that accept it"),
+        Arg::new("without-watch-list")
+            .long("without-watch-list")
+            .action(ArgAction::SetTrue)
+            .help("refuses watches that begin with all objects"),
+        Arg::new("ignore-limit")
+            .long("ignore-limit")
+            .action(ArgAction::SetTrue)
+            .help("sends each list whole"),
         Arg::new("tls")
             .long("tls")
             .action(ArgAction::SetTrue)
@@ -280,29 +306,50 @@ pub fn arguments() -> Vec<Arg> {
     ]
 }
 
+/// Generates the objects that the arguments ask for.
+pub(crate) fn served(matches: &ArgMatches) -> Result<Served, String> {
+    let mut objects = Vec::new();
+    for (kind, count) in pairs(matches, "objects")? {
+        let count = count
+            .parse()
+            .map_err(|_| format!("--objects {}={count}: expected a number", kind.shape()))?;
+        objects.push((kind, count));
+    }
+    let seed = matches.get_one("seed").copied().unwrap_or(0);
+    let lacks = Lacks {
+        watch_list: matches.get_flag("without-watch-list"),
+        limit: matches.get_flag("ignore-limit"),
+    };
+    Ok(Served::new(seed, &objects).lacking(lacks))
+}
+
+/// Returns the shapes of an option, each with the text after `=`.
+fn pairs(matches: &ArgMatches, option: &str) -> Result<Vec<(Kind, String)>, String> {
+    let pairs = matches.get_many::<String>(option).into_iter().flatten();
+    let pair = |text: &String| {
+        let (shape, value) = text.split_once('=')?;
+        Some((Kind::of_shape(shape)?, value.to_owned()))
+    };
+    pairs
+        .map(|text| {
+            pair(text).ok_or_else(|| {
+                let shapes = Kind::ALL.map(Kind::shape).join(", ");
+                format!(
+                    "--{option} {text}: expected a shape, `=` and a value; the shapes are {shapes}"
+                )
+            })
+        })
+        .collect()
+}
+
 /// Runs the server until its input ends.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
-    let number = |name: &str| matches.get_one(name).copied().unwrap_or(0);
-    let mut served = Served::new(
-        number("seed"),
-        number("pods"),
-        number("config-maps"),
-        number("widgets"),
-    );
-    for pair in matches.get_many::<String>("protobuf").into_iter().flatten() {
-        let (kind, file) = match pair.split_once('=') {
-            Some(("Pod", file)) => (Kind::Pod, file),
-            Some(("ConfigMap", file)) => (Kind::ConfigMap, file),
-            _ => {
-                return Err(
-                    format!("--protobuf {pair}: expected Pod=FILE or ConfigMap=FILE").into(),
-                );
-            }
-        };
-        std::fs::read(file)
+    let mut served = served(matches)?;
+    for (kind, file) in pairs(matches, "protobuf")? {
+        std::fs::read(&file)
             .map_err(|error| error.to_string())
             .and_then(|bytes| served.add_protobuf(kind, &bytes))
-            .map_err(|error| format!("--protobuf {pair}: {error}"))?;
+            .map_err(|error| format!("--protobuf {}={file}: {error}", kind.shape()))?;
     }
     let served = Arc::new(served);
     let tls = matches

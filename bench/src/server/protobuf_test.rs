@@ -24,13 +24,18 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Returns a file as `dump` writes it: objects with a name, a version, and another field after them.
+/// Returns a file as `dump` writes it: objects with a name, a version and a field after the annotations, and another field after the metadata.
 fn file(count: u64) -> Vec<u8> {
     let mut file = Vec::new();
     for number in 0..count {
         let version = (FIRST_VERSION + number).to_string();
         let name = format!("pod-{version}");
-        let metadata = [field(1, name.as_bytes()), field(6, version.as_bytes())].concat();
+        let metadata = [
+            field(1, name.as_bytes()),
+            field(6, version.as_bytes()),
+            field(13, b""),
+        ];
+        let metadata = metadata.concat();
         let object = [field(1, &metadata), field(2, b"the rest")].concat();
         file.put_u32(object.len() as u32);
         file.extend(object);
@@ -39,7 +44,7 @@ fn file(count: u64) -> Vec<u8> {
 }
 
 fn served() -> Arc<Served> {
-    let mut served = Served::new(1, PODS, 3, 0);
+    let mut served = Served::new(1, &[(Kind::Pod, PODS), (Kind::ConfigMap, 3)]);
     served
         .add_protobuf(Kind::Pod, &file(PODS))
         .expect("messages");
@@ -140,14 +145,14 @@ async fn modifications_in_protobuf_change_only_the_version() {
         let name = String::from_utf8_lossy(one(&metadata, 1)).into_owned();
         let number: u64 = name["pod-".len()..].parse().expect("a number");
         let mut before = items[1 + (number - FIRST_VERSION) as usize].1.clone();
-        let place = before.len() - b"the rest".len() - 2 - 8;
+        let place = before.len() - b"the rest".len() - 2 - 2 - 8;
         before[place..place + 8].copy_from_slice(version.as_bytes());
         assert_eq!(*object, before, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_stamp_in_protobuf_only_adds_an_annotation() {
+async fn a_stamp_in_protobuf_only_adds_an_annotation_in_the_order_of_the_fields() {
     let served = served();
     let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
     served.modify(PODS);
@@ -156,8 +161,9 @@ async fn a_stamp_in_protobuf_only_adds_an_annotation() {
     let stamped = watch(&served, &query, PODS as usize).await;
     for ((_, plain), (_, stamped)) in plain.iter().zip(&stamped) {
         let mut metadata = metadata(stamped);
-        let (number, annotation) = metadata.pop().expect("an annotation");
-        assert_eq!(number, 12);
+        let numbers: Vec<_> = metadata.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 6, 12, 13]);
+        let (_, annotation) = metadata.remove(2);
         let annotation = fields(&annotation);
         assert_eq!(one(&annotation, 1), b"bench/stamp");
         let stamp = String::from_utf8_lossy(one(&annotation, 2)).into_owned();
@@ -274,7 +280,7 @@ async fn the_server_answers_in_json_without_accept_or_without_protobuf_messages(
 
 #[test]
 fn protobuf_messages_of_other_objects_are_an_error() {
-    let mut served = Served::new(1, PODS, 0, 0);
+    let mut served = Served::new(1, &[(Kind::Pod, PODS)]);
     let mut read = |file: &[u8]| {
         served
             .add_protobuf(Kind::Pod, file)

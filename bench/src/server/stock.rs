@@ -217,6 +217,7 @@ impl Form for Stock {
     fn end_of_list(&self, buffer: &mut BytesMut) {
         let rest = match self.kind {
             Kind::Pod => ",\"spec\":{\"containers\":null},\"status\":{}",
+            Kind::Node => ",\"spec\":{},\"status\":{}",
             _ => "",
         };
         bookmark(

@@ -7,18 +7,19 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::{
-    Served,
+    Lacks, Served,
     answer::{Answer, answer},
     applied, leases,
     received::{lines, whole},
     target::now,
 };
-use crate::generator::FIRST_VERSION;
+use crate::generator::{FIRST_VERSION, Kind};
 
 const PODS: u64 = 25;
 
 fn served() -> Arc<Served> {
-    Arc::new(Served::new(1, PODS, 3, 3))
+    let objects = [(Kind::Pod, PODS), (Kind::ConfigMap, 3), (Kind::Widget, 3)];
+    Arc::new(Served::new(1, &objects))
 }
 
 async fn get(served: &Arc<Served>, path: &str, query: &str) -> Value {
@@ -86,6 +87,41 @@ async fn pages_together_are_the_whole_list() {
 }
 
 #[tokio::test]
+async fn a_server_without_watch_list_refuses_to_stream_a_list_and_answers_all_else() {
+    let lacks = Lacks {
+        watch_list: true,
+        ..Lacks::default()
+    };
+    let served = Served::new(1, &[(Kind::Pod, PODS)]).lacking(lacks);
+    let served = Arc::new(served);
+    for path in ["/api/v1/pods", "/api/v1/secrets"] {
+        let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let status = get(&served, path, query).await;
+        assert_eq!(
+            (&status["reason"], &status["code"]),
+            (&"Invalid".into(), &422.into())
+        );
+    }
+    let page = get(&served, "/api/v1/pods", "limit=10").await;
+    assert_eq!(names(&page).len(), 10);
+    served.modify(1);
+    let events = watch(&served, "watch=true&resourceVersion=0", 1).await;
+    assert_eq!(events[0]["type"], "MODIFIED");
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_limit_sends_each_list_whole() {
+    let lacks = Lacks {
+        limit: true,
+        ..Lacks::default()
+    };
+    let served = Arc::new(Served::new(1, &[(Kind::Pod, PODS)]).lacking(lacks));
+    let list = get(&served, "/api/v1/pods", "limit=10").await;
+    assert_eq!(names(&list).len() as u64, PODS);
+    assert_eq!(list["metadata"]["continue"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_list_of_version_0_has_no_pages() {
     let list = get(&served(), "/api/v1/pods", "limit=10&resourceVersion=0").await;
     assert_eq!(names(&list).len() as u64, PODS);
@@ -93,25 +129,48 @@ async fn a_list_of_version_0_has_no_pages() {
 }
 
 #[tokio::test]
-async fn every_kind_has_a_list_and_is_discovered() {
-    let served = served();
-    for (path, group, kind) in [
-        ("/api/v1/configmaps", "/api/v1", "ConfigMap"),
-        (
-            "/apis/bench.pilothouse.dev/v1/widgets",
-            "/apis/bench.pilothouse.dev/v1",
-            "Widget",
-        ),
-    ] {
-        let list = get(&served, path, "").await;
-        assert_eq!(list["kind"], format!("{kind}List"));
+async fn every_kind_has_a_list_a_watch_and_is_discovered() {
+    for kind in Kind::ALL {
+        let served = Arc::new(Served::new(1, &[(kind, 3)]));
+        let list = get(&served, kind.path(), "").await;
+        assert_eq!(list["kind"], format!("{}List", kind.name()));
         assert_eq!(names(&list).len(), 3);
+        served.modify(2);
+        let query = "watch=true&sendInitialEvents=true";
+        let events = watch_of(&served, kind.path(), query, 4).await;
+        let last = events.last().expect("a bookmark");
+        assert_eq!(last["object"]["kind"], kind.name());
+        let (group, _) = kind.path().rsplit_once('/').expect("a group");
         let resources = get(&served, group, "").await.to_string();
-        assert!(
-            resources.contains(&format!("\"kind\":\"{kind}\"")),
-            "{resources}"
-        );
+        let discovered = format!("\"kind\":\"{}\"", kind.name());
+        assert!(resources.contains(&discovered), "{resources}");
     }
+}
+
+#[tokio::test]
+async fn generated_secrets_take_the_place_of_applied_ones() {
+    let applied = served();
+    let list = get(&applied, "/api/v1/secrets", "").await;
+    assert_eq!(names(&list).len(), 0);
+    let generated = Arc::new(Served::new(1, &[(Kind::LargeSecret, 2)]));
+    let list = get(&generated, "/api/v1/secrets", "").await;
+    assert_eq!(names(&list).len(), 2);
+}
+
+#[test]
+fn the_arguments_of_the_server_name_shapes() {
+    let served = |argument: &str| {
+        let command = clap::Command::new("serve").args(super::arguments());
+        let matches = command.get_matches_from(["serve", "--objects", argument]);
+        super::served(&matches).map(drop)
+    };
+    assert_eq!(served("small=2"), Ok(()));
+    for wrong in ["little=2", "small"] {
+        let text = format!("--objects {wrong}: expected a shape");
+        assert!(served(wrong).is_err_and(|error| error.starts_with(&text)));
+    }
+    let wrong = Err("--objects small=few: expected a number".to_owned());
+    assert_eq!(served("small=few"), wrong);
 }
 
 #[tokio::test]
@@ -281,7 +340,7 @@ async fn a_stamp_only_adds_an_annotation_to_the_others() {
         let plain = watch_of(&served, path, &query, count as usize).await;
         served.reset();
         let before = now();
-        served.pace(1_000_000, count);
+        served.pace(1_000_000, count, true);
         let stamped = watch_of(&served, path, &query, count as usize).await;
         for (mut stamped, plain) in stamped.into_iter().zip(plain) {
             let metadata = stamped["object"]["metadata"]
@@ -305,13 +364,13 @@ async fn a_stamp_only_adds_an_annotation_to_the_others() {
 async fn a_pace_sends_its_number_of_events_and_ends_with_the_next_command() {
     let served = served();
     let target = served.target.subscribe();
-    served.pace(1_000_000, 30);
+    served.pace(1_000_000, 30, true);
     let mut waiting = target.clone();
     waiting
         .wait_for(|target| target.events == 30)
         .await
         .expect("it comes to all");
-    served.pace(20, 1_000_000);
+    served.pace(20, 1_000_000, true);
     waiting
         .wait_for(|target| target.events >= 1)
         .await
@@ -320,6 +379,18 @@ async fn a_pace_sends_its_number_of_events_and_ends_with_the_next_command() {
     waiting.mark_unchanged();
     let more = tokio::time::timeout(std::time::Duration::from_millis(150), waiting.changed()).await;
     assert!(more.is_err(), "{:?}", *target.borrow());
+}
+
+#[tokio::test]
+async fn modifications_at_a_rate_change_only_the_version() {
+    let served = served();
+    served.run_command("modify 3 1000").expect("a command");
+    let events = watch(&served, "watch=true&resourceVersion=0", 3).await;
+    for event in &events {
+        assert_eq!(event["type"], "MODIFIED");
+        let annotations = &event["object"]["metadata"]["annotations"];
+        assert_eq!(annotations["bench/stamp"], Value::Null);
+    }
 }
 
 #[tokio::test]

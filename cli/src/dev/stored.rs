@@ -88,7 +88,7 @@ mod tests {
             (ingresses, "website/1"),
             ("/api/v1/configmaps", "website/1"),
             ("/apis/apps/v1/deployments", "website/1"),
-            (policies, "kubectl/v1.36.3"),
+            (policies, "kubectl/v1.37.2"),
         ] {
             open.push(watch(&sandbox, path, agent).await);
         }

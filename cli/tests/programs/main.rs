@@ -14,7 +14,8 @@ mod timed;
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     sync::mpsc::{self, Receiver},
@@ -305,6 +306,36 @@ fn example(name: &str) -> Greeting {
     }
 }
 
+/// The body of a page that has to be there.
+fn page(url: &str) -> String {
+    let (address, path) = url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once('/'))
+        .unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(" 200 "), "{url}: {answer}");
+    body.to_owned()
+}
+
+/// Follows the link to the debug page, as `dev` prints it. Returns how many reconciles of an object the operator there tells of.
+fn reconciles_at(link: &str, name: &str) -> usize {
+    let url = link.split_whitespace().last().unwrap();
+    assert!(page(url).contains("<ol id=\"timeline\""), "{url}");
+    let json = |path: &str| -> serde_json::Value {
+        serde_json::from_str(&page(&format!("{url}/{path}"))).unwrap()
+    };
+    assert_eq!(json("state.json")["operator"], "greeting");
+    let object = json(&format!(
+        "object.json?controller=greeting&key=default/{name}"
+    ));
+    assert_eq!(object["exists"], true, "{object}");
+    object["reconciles"].as_array().unwrap().len()
+}
+
 async fn has_text(maps: &Api<ConfigMap>, name: &str, text: &str) {
     let has = |map: Option<&ConfigMap>| {
         let data = map.and_then(|map| map.data.as_ref());
@@ -404,6 +435,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     let kubeconfig = PathBuf::from(line.split_once('=').unwrap().1);
     dev.until("greeting is running.");
     let metrics = dev.until("  metrics  ");
+    let debug = dev.until("  debug  ");
 
     let options = KubeconfigOptions {
         path: Some(kubeconfig.clone()),
@@ -419,6 +451,7 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
         .await
         .unwrap();
     has_text(&maps, "before", "hello").await;
+    assert!(reconciles_at(&debug, "before") > 0);
 
     // A second run would take the kubeconfig of the first one.
     let second = cargo_pilothouse(folder, "dev").output().unwrap();
@@ -456,9 +489,12 @@ async fn saving_a_source_restarts_the_operator_and_everything_else_stays() {
     fs::write(&main, source("loud")).unwrap();
     let built = dev.until("Built in ");
     assert_eq!(dev.until("  metrics  "), metrics);
+    assert_eq!(dev.until("  debug  "), debug);
     dev.until("shown is running, ");
     assert!(kubeconfig.exists());
     has_text(&maps, "before", "HELLO").await;
+    // The same link leads to the new operator, which has reconciled each object anew.
+    assert!(reconciles_at(&debug, "refused") > 0);
     println!(
         "{built} The operator has reconciled {:.1} s after the change.",
         saved.elapsed().as_secs_f32()

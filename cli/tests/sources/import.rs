@@ -106,6 +106,101 @@ fn comments_name_fields_as_the_definition_does() {
     assert_eq!(comments, expected, "{text}");
 }
 
+#[test]
+fn bounds_of_numbers_or_texts_and_of_the_values_in_lists_and_maps_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let either = json!([{"type": "integer"}, {"type": "string"}]);
+    let name = json!({"type": "string", "minLength": 1, "pattern": "^[a-z]+$",
+        "x-kubernetes-validations": [{"rule": "self != 'x'", "message": "x is taken"}]});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "tents.a.dev"},
+        "spec": {
+            "group": "a.dev", "scope": "Cluster", "names": {"kind": "Tent", "plural": "tents"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {
+                        "surge": {"x-kubernetes-int-or-string": true, "anyOf": either, "minimum": 1, "maxLength": 5, "pattern": "^[0-9]+%$"},
+                        "memory": {"x-kubernetes-int-or-string": true, "anyOf": either, "pattern": "^[0-9]+([KMGTPE]i)?$"},
+                        "hosts": {"type": "array", "maxItems": 4, "items": name},
+                        "limits": {"type": "object", "additionalProperties":
+                            {"x-kubernetes-int-or-string": true, "anyOf": either, "pattern": "^[0-9]+([KMGTPE]i)?$"}},
+                        "groups": {"type": "object", "additionalProperties": {"type": "array", "minItems": 2, "items": name}},
+                        "shares": {"type": "array", "items": {"type": "number", "exclusiveMinimum": true, "minimum": 0}},
+                        "place": {"type": "object", "minProperties": 1, "properties": {"row": {"type": "integer"}}},
+                        "size": {"type": "integer", "enum": [1, 2, 4]},
+                    }},
+                }}},
+            }],
+        },
+    });
+    fs::write(folder.path().join("tent.json"), definition.to_string()).unwrap();
+    let output = cargo_pilothouse(folder.path(), "import tent.json --own --print");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let own = stdout(&output);
+    // rustfmt breaks long attributes into lines.
+    let own = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = "min_length = 1, pattern = \"^[a-z]+$\", rule(\"self != 'x'\", \"x is taken\")";
+    for part in [
+        "#[schema(minimum = 1, max_length = 5, pattern = \"^[0-9]+%$\")] pub surge: Option<IntOrString>",
+        "#[schema(pattern = \"^[0-9]+([KMGTPE]i)?$\")] pub memory: Option<IntOrString>",
+        &format!("items({name})"),
+        "#[schema(additional_properties(pattern = \"^[0-9]+([KMGTPE]i)?$\"))]",
+        &format!("items({name})"),
+        "#[schema(items(exclusive_minimum = 0.0))]",
+        "#[schema(min_properties = 1)] pub place: Option<Place>",
+        "#[schemars(extend(\"enum\" = [1, 2, 4]))] pub size: Option<i64>",
+    ] {
+        let compact = |text: &str| {
+            text.replace("( ", "(")
+                .replace(" )", ")")
+                .replace(", )", ")")
+        };
+        assert!(compact(&own).contains(&compact(part)), "{part}: {own}");
+    }
+}
+
+#[test]
+fn what_no_attribute_can_say_is_named_with_its_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let one_of = json!([{"required": ["a"]}, {"required": ["b"]}]);
+    let pair = json!({"type": "object", "oneOf": one_of, "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+    let mut fields =
+        json!({"levels": {"type": "array", "items": {"type": "integer", "enum": [1, 2]}}});
+    for name in ["one", "two", "three", "four"] {
+        fields[name] = pair.clone();
+    }
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "forks.a.dev"},
+        "spec": {
+            "group": "a.dev", "scope": "Cluster", "names": {"kind": "Fork", "plural": "forks"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": fields, "not": {"required": ["one", "two"]}},
+                }}},
+            }],
+        },
+    });
+    fs::write(folder.path().join("fork.json"), definition.to_string()).unwrap();
+    let output = cargo_pilothouse(folder.path(), "import fork.json --own --print");
+    let said = String::from_utf8_lossy(&output.stderr);
+    for what in [
+        "`enum` of `spec.levels`",
+        "`not` of `spec`",
+        "`oneOf` of `spec.four`, `spec.one`, `spec.three` and 1 more",
+    ] {
+        let line = format!(
+            "Fork v1: {what} is left out: `#[schema(..)]` cannot say it, so write a CEL rule if you need it\n"
+        );
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    assert_eq!(said.lines().count(), 3, "{said}");
+    // Nothing is checked here for a foreign kind.
+    let output = cargo_pilothouse(folder.path(), "import fork.json --print");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 /// What the derives cannot say, or not at that place.
 #[test]
 fn what_an_own_kind_leaves_out_is_named() {

@@ -17,3 +17,8 @@ fn kustomize_builds_what_manifests_prints() {
 fn the_chart_makes_what_manifests_prints() {
     recorded::check_helm(env!("CARGO_BIN_EXE_file-backup"));
 }
+
+#[test]
+fn the_commands_of_its_page_work() {
+    recorded::check_page(env!("CARGO_BIN_EXE_file-backup"), "book/src/long-work.md");
+}

@@ -108,6 +108,18 @@ impl<K: Object> Event<K> {
         self.entry().key()
     }
 
+    /// About how many bytes are freed when the event is dropped and nobody else has the version that it replaced. A decoded
+    /// object counts as a small one: large objects are seldom stored decoded.
+    pub(in crate::cache) fn replaced_bytes(&self) -> usize {
+        const DECODED: usize = 2 * 1024;
+        let replaced = match self {
+            Self::Updated { old, .. } | Self::Recreated { old, .. } => old,
+            Self::Deleted { object, .. } => object,
+            Self::Added { .. } | Self::Resync { .. } => return 0,
+        };
+        replaced.packed_size().unwrap_or(DECODED)
+    }
+
     /// What could be read of the present version, if the server has one and it does not decode.
     pub(crate) fn undecodable(&self) -> Option<&Arc<Undecodable>> {
         match self {

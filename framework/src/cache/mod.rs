@@ -33,7 +33,7 @@
 //!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
 //! * **In which form**: as the API server sent them, without the managed fields. An object is decoded when it is read, and
 //!   [some](InformersBuilder::decoded_share) stay decoded. Objects of at most 1 KiB, views, objects that a transform has changed, and those of another
-//!   source are stored decoded, in an `Arc`. A [`Packing`](InformersBuilder::packing) stores objects in a form of its own.
+//!   source are stored decoded, in an `Arc`. With the feature `zstd` the encoded objects may be compressed. A [`Packing`](InformersBuilder::packing) stores objects in a form of its own.
 //!
 //! # How to read a cache
 //! * A [`Lister`] reads the present state: by name, namespace, owner, label [selector](Lister::select), or

@@ -121,7 +121,9 @@ pub use config::{
 };
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
-pub(crate) use decode::{DecodeThread, Decoder, ObjectBytes, Received, decode_plain};
+pub(crate) use decode::{
+    DecodeThread, Decoder, Dictionary, ObjectBytes, Received, Samples, decode_plain,
+};
 pub use discovery::{
     Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
 };

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use crate::client;
 
 /// An error of a leader election.
@@ -16,19 +14,8 @@ pub enum ElectionError {
 }
 
 /// The error of a request that was not sent because this process does not lead any more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("this process no longer leads: Lease {lease} was lost")]
 pub struct NotLeading {
     pub(super) lease: String,
 }
-
-impl fmt::Display for NotLeading {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "this process no longer leads: Lease {} was lost",
-            self.lease
-        )
-    }
-}
-
-impl std::error::Error for NotLeading {}

@@ -42,6 +42,8 @@ mod report;
 mod task_monitor;
 
 pub use checks::{Checks, Health};
+#[cfg(all(feature = "dev", not(test)))]
+pub(crate) use panics::keep_places;
 pub(crate) use panics::{CaughtPanic, catch_panic, catch_panic_of, report_panics};
 pub use query::Query;
 pub(crate) use query::decoded_parameter;

@@ -3,7 +3,7 @@
 //! A caught panic is reported by the code that catches it, which knows the object. It does not know the line of the source:
 //! only a panic hook does. [`report_panics`] installs a hook that remembers the place for the code that catches, and reports
 //! every other panic itself. Without this hook everything works the same, but the default hook prints its own text for
-//! each panic, and a caught panic has no place.
+//! each panic, and a caught panic has no place. In a test, `keep_places` installs one that only remembers the place.
 
 use std::{
     any::Any,
@@ -13,7 +13,10 @@ use std::{
     fmt,
     panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind},
     pin::Pin,
-    sync::Once,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -118,7 +121,9 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         let seen = SCOPES.with_borrow_mut(Vec::pop).flatten();
-        if let Some(seen) = seen {
+        if let Some(seen) = seen
+            && REPORTS.load(Ordering::Relaxed)
+        {
             seen.report();
         }
     }
@@ -126,14 +131,21 @@ impl Drop for Scope {
 
 impl SeenPanic {
     fn of(info: &PanicHookInfo<'_>) -> Self {
-        let place = info.location().map(ToString::to_string);
         // Only with RUST_BACKTRACE, as in the default hook.
         let backtrace = Backtrace::capture();
         let is_captured = backtrace.status() == BacktraceStatus::Captured;
         Self {
+            backtrace: is_captured.then(|| backtrace.to_string()),
+            ..Self::without_backtrace(info)
+        }
+    }
+
+    fn without_backtrace(info: &PanicHookInfo<'_>) -> Self {
+        let place = info.location().map(ToString::to_string);
+        Self {
             message: info.payload_as_str().unwrap_or("no message").to_owned(),
             place: place.unwrap_or_default(),
-            backtrace: is_captured.then(|| backtrace.to_string()),
+            backtrace: None,
         }
     }
 
@@ -166,6 +178,21 @@ fn is_first_at(place: &str) -> bool {
 /// spans around it. A hook that the program installed before is called too; the default hook, which prints text, is not.
 /// Later calls do nothing.
 pub(crate) fn report_panics() {
+    REPORTS.store(true, Ordering::Relaxed);
+    install();
+}
+
+/// Installs a panic hook that remembers the place of a panic for the code that catches it. The hook before it, also the default one, goes
+/// on printing every panic, as the output of a test needs it, and no panic becomes an event. After [`report_panics`] it does nothing.
+#[cfg(all(feature = "dev", not(test)))]
+pub(crate) fn keep_places() {
+    install();
+}
+
+/// Whether panics become events.
+static REPORTS: AtomicBool = AtomicBool::new(false);
+
+fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let previous = panic::take_hook();
@@ -175,8 +202,13 @@ pub(crate) fn report_panics() {
         #[allow(ambiguous_wide_pointer_comparisons)]
         let is_default = std::ptr::eq(&raw const *previous, &raw const *default);
         panic::set_hook(Box::new(move |info| {
-            see(SeenPanic::of(info));
-            if !is_default {
+            let reports = REPORTS.load(Ordering::Relaxed);
+            if reports {
+                see(SeenPanic::of(info));
+            } else {
+                keep(SeenPanic::without_backtrace(info));
+            }
+            if !is_default || !reports {
                 previous(info);
             }
         }));
@@ -201,4 +233,14 @@ fn see(seen: SeenPanic) {
     if let Ok(Some(panic)) = earlier {
         panic.report();
     }
+}
+
+/// Keeps a panic for the scope that catches it, if there is one.
+fn keep(seen: SeenPanic) {
+    // A thread that ends has no scope any more.
+    let _ = SCOPES.try_with(|scopes| {
+        if let Some(scope) = scopes.borrow_mut().last_mut() {
+            *scope = Some(seen);
+        }
+    });
 }

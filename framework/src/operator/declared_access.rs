@@ -35,6 +35,29 @@ impl Operator {
     ///     .wiring::<ConfigMap>(|controller| controller.owns::<Secret>());
     /// # drop(operator);
     /// ```
+    ///
+    /// A function for any reconciler of the kind says it once, for `wire` and here:
+    ///
+    /// ```
+    /// # use pilothouse::prelude::*;
+    /// # struct Mirror { folder: std::path::PathBuf }
+    /// fn wired<R: Reconciler<Resource = ConfigMap> + Cleanup>(controller: Controller<R>) -> Controller<R> {
+    ///     controller.owns::<Secret>().finalizer("demo.pilothouse.dev/mirror")
+    /// }
+    ///
+    /// impl Reconciler for Mirror {
+    ///     type Resource = ConfigMap;
+    ///     fn wire(&self, controller: Controller<Self>) -> Controller<Self> { wired(controller) }
+    ///     // …
+    /// #   async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> { Ok(Action::wait()) }
+    /// }
+    /// # impl Cleanup for Mirror {}
+    ///
+    /// let operator = Operator::new("mirror")
+    ///     .controller_with(async |_| Ok(Mirror { folder: std::env::current_dir()? }))
+    ///     .wiring::<ConfigMap>(wired);
+    /// # operator.roles("ops").unwrap();
+    /// ```
     pub fn wiring<K: Resource>(
         mut self,
         wire: impl FnOnce(Controller<Declared<K>>) -> Controller<Declared<K>>,

@@ -425,7 +425,7 @@ impl Operator {
     ) -> Result<(), OperatorError> {
         use super::{
             dev::InstallFiles,
-            scorecard::{Finding, Trial},
+            scorecard::{Finding, Trial, verdict},
         };
 
         let files = InstallFiles::read(&files)?;
@@ -447,9 +447,9 @@ impl Operator {
         checked?;
         let findings = Trial::run(self, files).await?;
         show(&findings)?;
-        match changes.len() + findings.len() {
-            0 => say("Nothing was found."),
-            count => Err(OperatorError::Findings(count)),
+        match verdict(&[changes, findings].concat()) {
+            Ok(text) => say(text),
+            Err(count) => Err(OperatorError::Findings(count)),
         }
     }
 
@@ -471,9 +471,8 @@ impl Operator {
         let rules = self.policies()?;
         rules.prune(&client).await?;
         let field_manager = format!("{}-dev", self.name);
-        install
-            .install(&client, &field_manager, definitions, say)
-            .await?;
+        let own = self.own_parts(definitions);
+        install.install(&client, &field_manager, &own, say).await?;
         if let Some(handover) = handover {
             say(super::dev::Handover::INSTALLED)?;
             handover.wait().await;

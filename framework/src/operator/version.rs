@@ -4,7 +4,7 @@
 const KUBERNETES: (u32, u32) = (34, 37);
 
 /// The features of the framework, and whether this program is built with them.
-const FEATURES: [(&str, bool); 9] = [
+const FEATURES: [(&str, bool); 10] = [
     ("anyhow", cfg!(feature = "anyhow")),
     ("cbor", cfg!(feature = "cbor")),
     ("clap-derive", cfg!(feature = "clap-derive")),
@@ -14,6 +14,7 @@ const FEATURES: [(&str, bool); 9] = [
     ("otel", cfg!(feature = "otel")),
     ("self-signed", cfg!(feature = "self-signed")),
     ("streams", cfg!(feature = "streams")),
+    ("zstd", cfg!(feature = "zstd")),
 ];
 
 /// The versions of the program and of what it was built with, one a line. The first line begins with the program's version.

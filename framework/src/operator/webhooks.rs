@@ -252,6 +252,18 @@ impl Operator {
         target.unwrap_or_else(|| Target::service_of(&self.name, &namespace()))
     }
 
+    /// What files with the printed manifests of the operator must not install again.
+    #[cfg(feature = "dev")]
+    pub(super) fn own_parts(
+        &self,
+        definitions: &[crate::crd::CustomResourceDefinition],
+    ) -> super::dev::OwnParts {
+        super::dev::OwnParts {
+            definitions: definitions.to_vec(),
+            webhooks: self.webhooks.iter().map(Webhook::name).collect(),
+        }
+    }
+
     /// What the webhooks need. `None` without webhooks.
     pub(super) fn webhook_options(&self, namespace: &str) -> Option<WebhookOptions> {
         let serving = &self.webhook_serving;

@@ -1,11 +1,10 @@
-use std::fmt;
-
 use super::{DynamicObject, Object, ObjectKey, decode_reason};
 
 /// A field of a [`DynamicObject`] that does not fit the Rust type that it is [read as](DynamicObject::field).
 ///
-/// The message names the path, never the value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The message names the path, never the value: `read Widget default/a: spec.size: expected i32, found a string`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("read {kind} {key}: {path}: {reason}")]
 #[non_exhaustive]
 pub struct FieldError {
     /// Kind of the object.
@@ -39,18 +38,3 @@ impl FieldError {
         }
     }
 }
-
-/// `read Widget default/a: spec.size: expected i32, found a string`.
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            key,
-            path,
-            reason,
-        } = self;
-        write!(f, "read {kind} {key}: {path}: {reason}")
-    }
-}
-
-impl std::error::Error for FieldError {}

@@ -31,19 +31,10 @@ pub fn admission_rule(rule: &AdmissionRule) -> Result<(), RefusedRule> {
 }
 
 /// Why an API server refuses an admission rule, or would not evaluate it. The text has a line for each problem.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the admission rule is refused:\n  {}", .problems.join("\n  "))]
 pub struct RefusedRule {
     problems: Vec<String>,
-}
-
-impl fmt::Display for RefusedRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the admission rule is refused:\n  {}",
-            self.problems.join("\n  ")
-        )
-    }
 }
 
 /// The text, because tests unwrap the error.
@@ -52,5 +43,3 @@ impl fmt::Debug for RefusedRule {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for RefusedRule {}

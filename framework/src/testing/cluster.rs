@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::Future, panic::Location, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -55,6 +55,10 @@ impl Cluster {
     /// # Errors
     /// [`BuildError`] outside of a tokio runtime.
     pub fn with(sandbox: Builder) -> Result<Self, BuildError> {
+        // A condition that a panic leads to names its place, as in a program. The tests of this crate share one process, and some of them
+        // compare texts without a place.
+        #[cfg(not(test))]
+        crate::health::keep_places();
         let sandbox = sandbox.build()?;
         let client = connected(&sandbox, None, |_| {});
         Ok(Self {
@@ -250,64 +254,60 @@ impl Cluster {
     /// Deployment default/web to …".
     ///
     /// # Errors
-    /// [`TimedOut`] after 60 s by tokio's clock.
-    pub async fn until<K: Resource>(
+    /// [`TimedOut`] after 60 s by tokio's clock. It names the line of the call.
+    #[track_caller]
+    pub fn until<K: Resource>(
         &self,
         name: &str,
         what: &str,
         holds: impl Fn(&K) -> bool,
-    ) -> Result<K, TimedOut> {
-        let awaited = format!("{} to {what}", self.naming::<K>(name));
-        self.eventually(&awaited, async || match self.get::<K>(name).await {
-            Ok(Some(object)) if holds(&object) => Ok(object),
-            Ok(Some(object)) => Err(shown(&object)),
-            Ok(None) => Err("nothing of that name".into()),
-            Err(error) => Err(error.to_string()),
-        })
-        .await
+    ) -> impl Future<Output = Result<K, TimedOut>> {
+        let caller = Location::caller();
+        async move {
+            let awaited = format!("{} to {what}", self.naming::<K>(name));
+            let check = async || match self.get::<K>(name).await {
+                Ok(Some(object)) if holds(&object) => Ok(object),
+                Ok(Some(object)) => Err(shown(&object)),
+                Ok(None) => Err("nothing of that name".into()),
+                Err(error) => Err(error.to_string()),
+            };
+            wait(caller, &awaited, check).await
+        }
     }
 
     /// Waits until no object of that name exists.
     ///
     /// # Errors
-    /// [`TimedOut`] after 60 s by tokio's clock.
-    pub async fn until_gone<K: Resource>(&self, name: &str) -> Result<(), TimedOut> {
-        let awaited = format!("{} to be gone", self.naming::<K>(name));
-        self.eventually(&awaited, async || match self.get::<K>(name).await {
-            Ok(None) => Ok(()),
-            Ok(Some(object)) => Err(shown(&object)),
-            Err(error) => Err(error.to_string()),
-        })
-        .await
+    /// [`TimedOut`] after 60 s by tokio's clock. It names the line of the call.
+    #[track_caller]
+    pub fn until_gone<K: Resource>(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<(), TimedOut>> {
+        let caller = Location::caller();
+        async move {
+            let awaited = format!("{} to be gone", self.naming::<K>(name));
+            let check = async || match self.get::<K>(name).await {
+                Ok(None) => Ok(()),
+                Ok(Some(object)) => Err(shown(&object)),
+                Err(error) => Err(error.to_string()),
+            };
+            wait(caller, &awaited, check).await
+        }
     }
 
     /// Waits until `check` returns a value. If it does not in time, the error shows what it returned last. The time between
     /// two checks is 20 ms at first, and later a tenth of the time waited, up to 250 ms.
     ///
     /// # Errors
-    /// [`TimedOut`] after 60 s by tokio's clock.
-    pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
+    /// [`TimedOut`] after 60 s by tokio's clock. It names the line of the call.
+    #[track_caller]
+    pub fn eventually<T, F: Future<Output = Result<T, String>>>(
         &self,
         awaited: &str,
-        mut check: impl FnMut() -> F,
-    ) -> Result<T, TimedOut> {
-        let begun = Instant::now();
-        loop {
-            let seen = match check().await {
-                Ok(value) => return Ok(value),
-                Err(seen) => seen,
-            };
-            let waited = begun.elapsed();
-            if waited >= TIMEOUT {
-                return Err(TimedOut {
-                    awaited: awaited.into(),
-                    after: TIMEOUT,
-                    seen,
-                });
-            }
-            let pause = (waited / 10).clamp(POLL_INTERVAL, LONGEST_POLL_INTERVAL);
-            tokio::time::sleep(pause.min(TIMEOUT - waited)).await;
-        }
+        check: impl FnMut() -> F,
+    ) -> impl Future<Output = Result<T, TimedOut>> {
+        wait(Location::caller(), awaited, check)
     }
 
     /// Waits for one second of tokio's clock. With a paused clock all tasks have finished their work then: such a clock does
@@ -332,6 +332,32 @@ impl fmt::Debug for Cluster {
         f.debug_struct("Cluster")
             .field("namespace", &self.namespace)
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits for [`Cluster::eventually`] and the others, which `caller` calls. An async function does not know its caller.
+async fn wait<T, F: Future<Output = Result<T, String>>>(
+    caller: &'static Location<'static>,
+    awaited: &str,
+    mut check: impl FnMut() -> F,
+) -> Result<T, TimedOut> {
+    let begun = Instant::now();
+    loop {
+        let seen = match check().await {
+            Ok(value) => return Ok(value),
+            Err(seen) => seen,
+        };
+        let waited = begun.elapsed();
+        if waited >= TIMEOUT {
+            return Err(TimedOut {
+                caller,
+                awaited: awaited.into(),
+                after: TIMEOUT,
+                seen,
+            });
+        }
+        let pause = (waited / 10).clamp(POLL_INTERVAL, LONGEST_POLL_INTERVAL);
+        tokio::time::sleep(pause.min(TIMEOUT - waited)).await;
     }
 }
 
@@ -385,23 +411,19 @@ fn shown<K: Object + serde::Serialize>(object: &K) -> String {
 }
 
 /// A condition did not hold in time.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{}:{}: waited {} s for {awaited}; seen last: {seen}",
+    .caller.file(),
+    .caller.line(),
+    .after.as_secs_f64()
+)]
 pub struct TimedOut {
+    /// The line of the test that waited.
+    caller: &'static Location<'static>,
     awaited: String,
     after: Duration,
     seen: String,
-}
-
-impl fmt::Display for TimedOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            awaited,
-            after,
-            seen,
-        } = self;
-        let after = after.as_secs_f64();
-        write!(f, "waited {after} s for {awaited}; seen last: {seen}")
-    }
 }
 
 /// The text, because tests unwrap the error.
@@ -410,8 +432,6 @@ impl fmt::Debug for TimedOut {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for TimedOut {}
 
 #[cfg(test)]
 mod tests {
@@ -446,11 +466,40 @@ mod tests {
             })
             .await;
         let error = waited.unwrap_err().to_string();
-        assert_eq!(error, "waited 60 s for nothing; seen last: not yet");
+        assert!(
+            error.ends_with(": waited 60 s for nothing; seen last: not yet"),
+            "{error}"
+        );
         assert_eq!(begun.elapsed(), TIMEOUT);
         assert_eq!(checks[..4], [0, 20, 40, 60]);
         assert!(checks.len() < 300, "{}", checks.len());
         let slowest = checks.windows(2).map(|pair| pair[1] - pair[0]).max();
         assert!(slowest <= Some(LONGEST_POLL_INTERVAL.as_millis() + 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_times_out_names_the_line_of_the_test() {
+        let cluster = Cluster::start().unwrap();
+        let line = line!() + 1;
+        let missing = cluster.until::<ConfigMap>("a", "exist", |_| true).await;
+        let text = missing.unwrap_err().to_string();
+        let expected = format!(
+            "{}:{line}: waited 60 s for ConfigMap default/a to exist; seen last: nothing of that name",
+            file!()
+        );
+        assert_eq!(text, expected);
+
+        cluster.create(&ConfigMap::named("a")).await.unwrap();
+        let line = line!() + 1;
+        let present = cluster.until_gone::<ConfigMap>("a").await;
+        let text = present.unwrap_err().to_string();
+        let expected = format!("{}:{line}: waited 60 s for ConfigMap", file!());
+        assert!(text.starts_with(&expected), "{text}");
+
+        // Also if the future is awaited elsewhere.
+        let line = line!() + 1;
+        let never = cluster.eventually("it", async || Err::<(), _>("no".into()));
+        let text = never.await.unwrap_err().to_string();
+        assert!(text.starts_with(&format!("{}:{line}: ", file!())), "{text}");
     }
 }

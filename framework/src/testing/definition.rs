@@ -91,21 +91,11 @@ impl<K: CustomResource> DefinitionCheck<K> {
 }
 
 /// Why an API server or `kubectl apply` refuses the definition of a kind. The text has a line for each problem.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the definition of {kind} is refused:\n  {}", .problems.join("\n  "))]
 pub struct RefusedDefinition {
     kind: String,
     problems: Vec<String>,
-}
-
-impl fmt::Display for RefusedDefinition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, problems } = self;
-        write!(
-            f,
-            "the definition of {kind} is refused:\n  {}",
-            problems.join("\n  ")
-        )
-    }
 }
 
 /// The text, because tests unwrap the error.
@@ -114,8 +104,6 @@ impl fmt::Debug for RefusedDefinition {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for RefusedDefinition {}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use crate::{
     client,
     resource::{FieldError, Status, StatusCause, StatusDetails},
@@ -16,7 +14,8 @@ use crate::{
 /// assert_eq!(invalid.to_string(), "spec.replicas: must be odd; spec.html: must not be empty");
 /// # let _ = forbidden;
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{status}")]
 pub struct Denied {
     pub(super) status: Box<Status>,
 }
@@ -89,14 +88,6 @@ impl Denied {
         &self.status
     }
 }
-
-impl fmt::Display for Denied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.status.fmt(f)
-    }
-}
-
-impl std::error::Error for Denied {}
 
 /// The status of an API server, as it is.
 impl From<Status> for Denied {

@@ -1,6 +1,7 @@
 //! Unusual forms of types and attributes, and the hygiene of the generated code.
 
 mod foreign;
+mod values;
 mod variants;
 
 /// The crate under another name.

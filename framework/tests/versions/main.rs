@@ -17,6 +17,8 @@ mod variants;
 
 use autoscaler::Autoscaler;
 use endpoint::Endpoint;
+#[cfg(feature = "dev")]
+use lossy::Growing;
 use pilothouse::{
     crd::{CustomResource, to_json},
     resource::{ObjectMeta, Resource, Versions},
@@ -155,6 +157,19 @@ fn a_change_in_the_older_version_wins_and_the_rest_stays() {
     expected["spec"]["metrics"][0]["utilization"] = json!(50);
     expected["spec"]["maxReplicas"] = json!(5);
     assert_eq!(new, expected);
+}
+
+// The older version of `Growing` gives another number back than it got, so the number is kept beside it.
+#[cfg(feature = "dev")]
+#[test]
+fn a_change_wins_over_a_kept_value_of_the_same_field() {
+    let mut old =
+        convert::<Growing>(object::<Growing>("v1", json!({"size": 5})), "v1beta1").unwrap();
+    let unchanged = convert::<Growing>(old.clone(), "v1").unwrap();
+    assert_eq!(unchanged["spec"]["size"], 5);
+    old["spec"]["size"] = json!(9);
+    let changed = convert::<Growing>(old, "v1").unwrap();
+    assert_eq!(changed["spec"]["size"], 10);
 }
 
 #[test]

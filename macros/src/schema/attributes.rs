@@ -10,6 +10,7 @@ use super::{
     column::Column,
     number::{Count, Number},
     rule::Rule,
+    values::Values,
 };
 use crate::strings::Strings;
 
@@ -32,9 +33,11 @@ pub(crate) struct Field {
     pub(crate) unique_items: Flag,
     pub(crate) list_type: Option<SpannedValue<ListType>>,
     pub(crate) list_map_keys: Option<SpannedValue<Strings>>,
+    pub(crate) items: Option<SpannedValue<Values>>,
     pub(crate) min_properties: Option<Count>,
     pub(crate) max_properties: Option<Count>,
     pub(crate) map_type: Option<SpannedValue<MapType>>,
+    pub(crate) additional_properties: Option<SpannedValue<Values>>,
     #[darling(multiple, rename = "rule")]
     pub(crate) rules: Vec<Rule>,
     pub(crate) column: Option<SpannedValue<Column>>,
@@ -113,11 +116,21 @@ impl Field {
 
     /// The keys that the field adds to the schema that schemars writes for its type.
     pub(crate) fn extensions(&self, index: Option<usize>) -> Vec<TokenStream> {
+        let keys = self.keys(index).into_iter();
+        keys.map(|(key, value)| quote!(#key = #value)).collect()
+    }
+
+    /// The same keys as an object of JSON.
+    fn json(&self) -> TokenStream {
+        let keys = self.keys(None).into_iter();
+        let keys = keys.map(|(key, value)| quote!(#key: #value));
+        quote!({ #(#keys),* })
+    }
+
+    fn keys(&self, index: Option<usize>) -> Vec<(&'static str, TokenStream)> {
         let mut list = Vec::new();
-        let mut add = |key: &str, value: Option<TokenStream>| {
-            if let Some(value) = value {
-                list.push(quote!(#key = #value));
-            }
+        let mut add = |key, value: Option<TokenStream>| {
+            list.extend(value.map(|value| (key, value)));
         };
         for (key, number) in [
             ("minimum", &self.minimum),
@@ -176,6 +189,15 @@ impl Field {
             MapType::Atomic => "atomic",
         });
         add("x-kubernetes-map-type", map_type.map(|name| quote!(#name)));
+        for (key, values) in [
+            ("x-pilothouse-items", &self.items),
+            (
+                "x-pilothouse-additional-properties",
+                &self.additional_properties,
+            ),
+        ] {
+            add(key, values.as_ref().map(|values| values.0.json()));
+        }
         for (key, flag) in [
             (
                 "x-kubernetes-preserve-unknown-fields",

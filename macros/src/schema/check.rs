@@ -47,16 +47,45 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
     if field.with.is_none() && !serde.is_skipped() {
         errors.handle(shape::refuse(ty));
     }
-    let shape = match &field.with {
-        Some(ty) => Shape::of(ty),
-        None if field.int_or_string.is_present() => Shape::Unknown,
-        None => Shape::of(ty),
+    let ty_of_form = match &field.with {
+        Some(with) => Some(with),
+        None if field.int_or_string.is_present() => None,
+        None => Some(ty),
     };
+    errors.handle(bounds(field, ty_of_form, "this field"));
+    if (serde.has("flatten") || serde.is_skipped()) && !field.is_plain() {
+        let text = if serde.has("flatten") {
+            "a flattened field is not in the object itself: set the attribute on the fields of its type"
+        } else {
+            "serde skips this field, so the attribute has no effect: remove it"
+        };
+        errors.push(error(text, ty.span()));
+    }
+    errors.handle(scalar(field, &shape_of(ty_of_form)));
+    errors.handle(both_ways(serde));
+    if field.immutable.is_present() && !serde.aliases().is_empty() {
+        errors.push(error(
+            "the API server compares each name with its own old value only, so the value could change together with its name: remove `immutable` or the alias",
+            field.immutable.span(),
+        ));
+    }
+    errors.finish()
+}
+
+fn shape_of(ty: Option<&Type>) -> Shape {
+    ty.map_or(Shape::Unknown, Shape::of)
+}
+
+/// Checks what holds for a value of this type, and for the values in it. `ty` is `None` if the type does not show the form, and `value` names the
+/// value in errors.
+fn bounds(field: &Field, ty: Option<&Type>, value: &str) -> Result<()> {
+    let mut errors = Error::accumulator();
+    let shape = shape_of(ty);
     for (name, span, applies_to) in uses(field) {
         if !applies_to.allows(&shape) {
             errors.push(error(
                 format!(
-                    "`{name}` applies to {}, and this field is {}",
+                    "`{name}` applies to {}, and {value} is {}",
                     applies_to.describe(),
                     shape.describe()
                 ),
@@ -80,14 +109,6 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         }
     }
     errors.handle(list(field, &shape));
-    if (serde.has("flatten") || serde.is_skipped()) && !field.is_plain() {
-        let text = if serde.has("flatten") {
-            "a flattened field is not in the object itself: set the attribute on the fields of its type"
-        } else {
-            "serde skips this field, so the attribute has no effect: remove it"
-        };
-        errors.push(error(text, ty.span()));
-    }
     if let Some(format) = &field.format
         && !FORMATS.contains(&format.value().as_str())
     {
@@ -97,13 +118,15 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         );
         errors.push(error(text, format.span()));
     }
-    errors.handle(scalar(field, &shape));
-    errors.handle(both_ways(serde));
-    if field.immutable.is_present() && !serde.aliases().is_empty() {
-        errors.push(error(
-            "the API server compares each name with its own old value only, so the value could change together with its name: remove `immutable` or the alias",
-            field.immutable.span(),
-        ));
+    for (values, value) in [
+        (&field.items, "each item"),
+        (&field.additional_properties, "each value"),
+    ] {
+        let Some(values) = values else { continue };
+        errors.handle(values.check());
+        let inner = ty.and_then(shape::values_of);
+        let inner = inner.filter(|_| !values.0.int_or_string.is_present());
+        errors.handle(bounds(&values.0, inner, value));
     }
     errors.finish()
 }
@@ -259,6 +282,19 @@ fn uses(field: &Field) -> Vec<(&'static str, Span, AppliesTo)> {
         "list_map_keys",
         field.list_map_keys.as_ref().map(|value| value.span()),
         AppliesTo::List,
+    );
+    add(
+        "items",
+        field.items.as_ref().map(|values| values.span()),
+        AppliesTo::List,
+    );
+    add(
+        "additional_properties",
+        field
+            .additional_properties
+            .as_ref()
+            .map(|values| values.span()),
+        AppliesTo::Map,
     );
     add(
         "map_type",

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `attributes.rs` | reads `#[schema(..)]` on a field and on a type |
 //! | `kind.rs` | reads `#[schema(..)]` on a kind, for `#[derive(Resource)]` |
-//! | `column.rs`, `rule.rs`, `number.rs` | values of these attributes: printer columns, CEL rules, numbers |
+//! | `column.rs`, `rule.rs`, `number.rs`, `values.rs` | values of these attributes: printer columns, CEL rules, numbers, and what holds for each value of a list or a map |
 //! | `serde.rs` | reads serde's attributes |
 //! | `check.rs` | compares the attributes of a field with its Rust type |
 //! | `parameters.rs` | type parameters of the type and of its copy |
@@ -24,6 +24,7 @@ mod number;
 mod parameters;
 mod rule;
 mod serde;
+mod values;
 mod variants;
 
 pub(crate) use expand::expand;

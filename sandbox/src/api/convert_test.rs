@@ -245,8 +245,15 @@ async fn a_failed_conversion_has_the_text_of_a_real_server() {
         let error = get(world.sandbox.core(), &world.target("v2"), "one", "", None)
             .await
             .unwrap_err();
-        let message = format!("conversion webhook for example.com/v1, Kind=Gadget {text}");
-        assert_eq!((error.code, error.message), (500, message));
+        let begin = "Internal error occurred: StorageError: corrupt object, Code: 7, Key: /example.com/gadgets/default/one, \
+                     ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=";
+        let end = format!(": conversion webhook for example.com/v1, Kind=Gadget {text}");
+        let message = &error.message;
+        assert!(
+            message.starts_with(begin) && message.ends_with(&end),
+            "{message}"
+        );
+        assert_eq!(error.code, 500);
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Target, WriteOptions};
 use crate::builtin;
 use crate::error::ApiError;
 use crate::go;
+use crate::json;
 
 /// The reason why a body cannot be decoded.
 #[derive(Debug)]
@@ -45,7 +46,11 @@ pub(super) fn decode(
             of_map: wrong.in_maps(),
         });
     }
-    let dropped = schema.prune(object);
+    let mut dropped = schema.prune(object);
+    if !kind.is_custom() {
+        // Go's decoder reports no more, of both sorts together. Custom resources are pruned by another one.
+        dropped.truncate(json::MOST.saturating_sub(options.duplicates.len()));
+    }
     if kind.is_custom()
         && let Some(wrong) = schema.undecodable(object)
     {

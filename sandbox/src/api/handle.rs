@@ -216,13 +216,7 @@ impl Handle {
         let target = self.target_of(resource, namespace, name)?;
         let options = self.options();
         if !options.admitted && target.kind.converter.is_none() {
-            let changed = |current: &Value| {
-                let mut new = current.clone();
-                change(&mut new);
-                Ok(Change::Plain(new))
-            };
-            let written = update(&self.core, &target, name, subresource, &options, changed);
-            return now(written).map(|written| Arc::unwrap_or_clone(written.object));
+            return now(self.update_and_wait(resource, namespace, name, subresource, change));
         }
         let place = namespace.unwrap_or_default();
         let write = ["update", &resource.to_string(), place, name, subresource].join("/");
@@ -243,6 +237,26 @@ impl Handle {
                 written => return written.map(|written| Arc::unwrap_or_clone(written.object)),
             }
         }
+    }
+
+    /// As [`update`](Self::update), for a controller that waits until the webhooks have answered.
+    pub(crate) async fn update_and_wait(
+        &self,
+        resource: &GroupResource,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: &str,
+        mut change: impl FnMut(&mut Value),
+    ) -> Result<Value, ApiError> {
+        let target = self.target_of(resource, namespace, name)?;
+        let changed = |current: &Value| {
+            let mut new = current.clone();
+            change(&mut new);
+            Ok(Change::Plain(new))
+        };
+        let options = self.options();
+        let written = update(&self.core, &target, name, subresource, &options, changed).await;
+        written.map(|written| Arc::unwrap_or_clone(written.object))
     }
 
     /// Sets the number of replicas in the scale of an object, as this field manager.

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::{Target, convert};
+use super::{Target, convert, strategy};
 use crate::core::Core;
 use crate::error::ApiError;
 use crate::json;
@@ -81,7 +81,23 @@ pub(crate) async fn get(
         Some(Err(_)) | None => core.store.get_encoded(&storage, &key),
     };
     let object = object.ok_or_else(|| target.not_found(name))?;
-    convert::encoded(core, target, object).await
+    let written = object.version;
+    let read = convert::encoded(core, target, object).await;
+    read.map_err(|error| match error.reason {
+        // A webhook cannot convert it.
+        "" => undecodable(target, name, written, &error.message),
+        _ => error,
+    })
+}
+
+/// The error of a stored object that cannot be read. `version` is the one of its last write.
+fn undecodable(target: &Target, name: &str, version: u64, why: &str) -> ApiError {
+    let key = strategy::storage_key(target, name);
+    let key = key.strip_prefix("/registry").unwrap_or(&key);
+    ApiError::internal(format!(
+        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable \
+         revision={version}: {why}"
+    ))
 }
 
 /// Lists objects.

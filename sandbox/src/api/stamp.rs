@@ -18,7 +18,10 @@ pub(super) fn stamp(
     match (kind.group.as_str(), kind.kind.as_str(), subresource) {
         ("", "PersistentVolume", _) => phase(old, new, now),
         ("apiregistration.k8s.io", "APIService", "") if old.is_none() => local_service(new, now),
-        ("certificates.k8s.io", _, "status" | "approval") => conditions(old, new, now),
+        ("certificates.k8s.io", "CertificateSigningRequest", "status" | "approval") => {
+            conditions(old, new, now);
+        }
+        ("resource.k8s.io", "DeviceTaintRule", "") => taint_of_rule(old, new, now),
         ("resource.k8s.io", "ResourceSlice", "") => taints(new, now),
         _ => {}
     }
@@ -26,7 +29,9 @@ pub(super) fn stamp(
 
 /// The user of the request is the author of a CertificateSigningRequest.
 pub(super) fn author(kind: &ServedKind, object: &mut Value, user: &User) {
-    if kind.is_custom() || kind.group != "certificates.k8s.io" {
+    let is_request =
+        kind.group == "certificates.k8s.io" && kind.kind == "CertificateSigningRequest";
+    if kind.is_custom() || !is_request {
         return;
     }
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
@@ -109,6 +114,24 @@ fn conditions(old: Option<&Value>, new: &mut Value, now: &str) {
             let time = kept.cloned().unwrap_or_else(|| now.into());
             condition.insert("lastTransitionTime".into(), time);
         }
+    }
+}
+
+/// When the taint of a rule was added, or got another effect.
+fn taint_of_rule(old: Option<&Value>, new: &mut Value, now: &str) {
+    const TIME: &str = "timeAdded";
+    let taint = |rule: &Value, field: &str| rule["spec"]["taint"][field].clone();
+    let is_unset = taint(new, TIME).is_null();
+    let has_other_effect = old.is_some_and(|old| {
+        taint(old, "effect") != taint(new, "effect") && taint(old, TIME) == taint(new, TIME)
+    });
+    let stored = new
+        .pointer_mut("/spec/taint")
+        .and_then(Value::as_object_mut);
+    if let Some(stored) = stored
+        && (is_unset || has_other_effect)
+    {
+        stored.insert(TIME.into(), now.into());
     }
 }
 

@@ -20,6 +20,7 @@ fn has_generation(kind: &ServedKind) -> bool {
             &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"],
         )
         || is(kind, "batch", &["Job", "CronJob"])
+        || is(kind, "autoscaling", &["HorizontalPodAutoscaler"])
         || is(kind, "", &["Pod", "PodTemplate", "ReplicationController"])
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
         || is(kind, "policy", &["PodDisruptionBudget"])
@@ -28,7 +29,11 @@ fn has_generation(kind: &ServedKind) -> bool {
             "networking.k8s.io",
             &["Ingress", "IngressClass", "NetworkPolicy"],
         )
-        || is(kind, "resource.k8s.io", &["DeviceClass", "ResourceSlice"])
+        || is(
+            kind,
+            "resource.k8s.io",
+            &["DeviceClass", "DeviceTaintRule", "ResourceSlice"],
+        )
         || is(kind, "storage.k8s.io", &["CSIDriver"])
         || [
             "admissionregistration.k8s.io",
@@ -113,10 +118,17 @@ pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
         || is(kind, "policy", &["PodDisruptionBudget"])
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
         || is(kind, "storage.k8s.io", &CONDITIONAL_STORAGE)
+        || is(kind, "resource.k8s.io", &["DeviceTaintRule"])
+        || is(
+            kind,
+            "certificates.k8s.io",
+            &["ClusterTrustBundle", "PodCertificateRequest"],
+        )
         || [
             "admissionregistration.k8s.io",
             "apiregistration.k8s.io",
             "node.k8s.io",
+            "storagemigration.k8s.io",
         ]
         .contains(&kind.group.as_str()))
 }
@@ -142,7 +154,7 @@ pub(crate) fn returns_deleted_object(kind: &ServedKind) -> bool {
         "PodTemplate",
     ];
     is(kind, "", &core)
-        || kind.group == "resource.k8s.io"
+        || kind.group == "resource.k8s.io" && kind.kind != "DeviceTaintRule"
         || kind.group == "storage.k8s.io" && kind.kind != "CSIStorageCapacity"
 }
 
@@ -199,6 +211,9 @@ pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
         names::path_segment(name)
     } else if is(kind, "networking.k8s.io", &["IPAddress"]) {
         builtin::ip_address_name(name)
+    } else if is(kind, "certificates.k8s.io", &["ClusterTrustBundle"]) {
+        // It depends on the signer: validation in code checks it.
+        Vec::new()
     } else {
         names::dns_subdomain(name)
     }
@@ -348,14 +363,17 @@ fn kept_by_status(kind: &ServedKind) -> &'static [&'static str] {
         {
             &[]
         }
-        "autoscaling" | "certificates.k8s.io" => &[],
+        "autoscaling" => &[],
+        "certificates.k8s.io" if kind.kind == "CertificateSigningRequest" => &[],
         "networking.k8s.io" if kind.kind == "Ingress" => &[],
         "admissionregistration.k8s.io"
         | "apiregistration.k8s.io"
+        | "certificates.k8s.io"
         | "flowcontrol.apiserver.k8s.io"
         | "networking.k8s.io"
         | "resource.k8s.io"
-        | "storage.k8s.io" => &ALL,
+        | "storage.k8s.io"
+        | "storagemigration.k8s.io" => &ALL,
         _ => &["labels"],
     }
 }

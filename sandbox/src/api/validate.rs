@@ -46,7 +46,7 @@ pub(super) fn object(
     }
     let errors = match subresource {
         "finalize" => Vec::new(),
-        "status" if kind.group != "certificates.k8s.io" => {
+        "status" if kind.kind != "CertificateSigningRequest" => {
             builtin::validate_status(kind, object, old)
         }
         _ => builtin::validate_object(kind, subresource, object, old),
@@ -280,20 +280,13 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array);
     let mut controller: Option<String> = None;
-    for owner in owners.into_iter().flatten() {
+    for (index, owner) in owners.into_iter().flatten().enumerate() {
+        let place = format!("{FIELD}[{index}]");
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        for (field, detail) in [
-            ("apiVersion", "version must not be empty"),
-            ("kind", "must not be empty"),
-            ("name", "must not be empty"),
-            ("uid", "must not be empty"),
-        ] {
+        for field in ["apiVersion", "kind", "name", "uid"] {
             if text(field).is_empty() {
-                causes.push(Cause::invalid(
-                    format!("{FIELD}.{field}"),
-                    &"".into(),
-                    detail,
-                ));
+                let detail = "must not be empty";
+                causes.push(Cause::required(format!("{place}.{field}"), detail));
             }
         }
         if (text("apiVersion"), text("kind")) == ("v1", "Event") {
@@ -301,7 +294,7 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
                 "Invalid value: {}: /v1, Kind=Event is disallowed from being an owner",
                 shown_owner(owner)
             );
-            causes.push(Cause::field("FieldValueInvalid", FIELD, message));
+            causes.push(Cause::field("FieldValueInvalid", &place, message));
         }
         if owner.get("controller") != Some(&Value::Bool(true)) {
             continue;

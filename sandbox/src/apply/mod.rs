@@ -45,6 +45,8 @@ mod last_applied;
 mod manager;
 mod managers;
 mod merge;
+#[cfg(test)]
+mod model;
 mod options;
 mod ownership;
 mod path_element;

@@ -40,7 +40,8 @@ fn map() -> impl Strategy<Value = Value> {
         .prop_map(|m| Value::Object(m.into_iter().collect()))
 }
 
-fn spec() -> impl Strategy<Value = Value> {
+/// Specs without the field whose type the schema leaves open.
+pub(super) fn typed_spec() -> impl Strategy<Value = Value> {
     let item = ("[rst]", prop::option::of(text()), prop::option::of(text()));
     let items = prop::collection::vec(item, 1..4).prop_map(|items| {
         let mut seen = std::collections::BTreeSet::new();
@@ -56,7 +57,6 @@ fn spec() -> impl Strategy<Value = Value> {
     let set = prop::collection::btree_set("[mno]", 1..3)
         .prop_map(|s| s.into_iter().map(Value::from).collect::<Value>())
         .boxed();
-    let free = prop_oneof![map(), Just(json!({"deep": {"deeper": [1]}}))];
     (
         prop::option::of(text()),
         prop::option::of(text()),
@@ -65,9 +65,8 @@ fn spec() -> impl Strategy<Value = Value> {
         prop::option::of(prop::collection::vec(text(), 1..3).prop_map(Value::from)),
         prop::option::of(set),
         prop::option::of(items),
-        prop::option::of(free),
     )
-        .prop_map(|(a, b, map, atom, list, set, items, free)| {
+        .prop_map(|(a, b, map, atom, list, set, items)| {
             let fields = [
                 ("a", a),
                 ("b", b),
@@ -76,7 +75,6 @@ fn spec() -> impl Strategy<Value = Value> {
                 ("list", list),
                 ("set", set),
                 ("items", items),
-                ("free", free),
             ];
             let given = fields.into_iter();
             let given = given.filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -84,8 +82,18 @@ fn spec() -> impl Strategy<Value = Value> {
         })
 }
 
+fn spec() -> impl Strategy<Value = Value> {
+    let free = prop_oneof![map(), Just(json!({"deep": {"deeper": [1]}}))];
+    (typed_spec(), prop::option::of(free)).prop_map(|(mut spec, free)| {
+        if let Some(free) = free {
+            spec["free"] = free;
+        }
+        spec
+    })
+}
+
 #[derive(Clone, Debug)]
-enum Write {
+pub(super) enum Write {
     Apply {
         manager: String,
         spec: Value,
@@ -97,11 +105,11 @@ enum Write {
     },
 }
 
-fn write() -> impl Strategy<Value = Write> {
+pub(super) fn write(spec: BoxedStrategy<Value>) -> impl Strategy<Value = Write> {
     prop_oneof![
-        3 => ("[ABC]", spec(), any::<bool>())
+        3 => ("[ABC]", spec.clone(), any::<bool>())
             .prop_map(|(manager, spec, force)| Write::Apply { manager, spec, force }),
-        1 => ("[UV]", spec()).prop_map(|(manager, spec)| Write::Update { manager, spec }),
+        1 => ("[UV]", spec).prop_map(|(manager, spec)| Write::Update { manager, spec }),
     ]
 }
 
@@ -113,7 +121,7 @@ fn options(manager: &str) -> ApplyOptions {
     ApplyOptions::new(manager, "e/v1", jiff::Timestamp::UNIX_EPOCH)
 }
 
-fn do_apply(
+pub(super) fn do_apply(
     live: Option<&Value>,
     manager: &str,
     spec: &Value,
@@ -121,6 +129,10 @@ fn do_apply(
 ) -> Result<Value, ApplyError> {
     let options = options(manager).force(force);
     apply(&schema(), live, &object(spec), &options).map(|a| a.object)
+}
+
+pub(super) fn do_update(live: Option<&Value>, manager: &str, spec: &Value) -> Value {
+    update(&schema(), live, object(spec), &options(manager))
 }
 
 /// Performs writes one after the other. A write that conflicts changes nothing. Stops when no manager owns anything,
@@ -139,8 +151,7 @@ fn run(writes: &[Write]) -> Option<Value> {
                 }
             }
             Write::Update { manager, spec } => {
-                let new = object(spec);
-                live = Some(update(&schema(), live.as_ref(), new, &options(manager)));
+                live = Some(do_update(live.as_ref(), manager, spec));
             }
         }
         if managers(live.as_ref()?).is_empty() {
@@ -150,7 +161,7 @@ fn run(writes: &[Write]) -> Option<Value> {
     live
 }
 
-fn managers(object: &Value) -> Managers {
+pub(super) fn managers(object: &Value) -> Managers {
     let managed = object.pointer("/metadata/managedFields");
     Managers::from_json(managed.unwrap_or(&Value::Null)).expect("managed fields decode")
 }
@@ -190,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn applying_twice_is_applying_once(writes in prop::collection::vec(write(), 0..5), spec in spec()) {
+    fn applying_twice_is_applying_once(writes in prop::collection::vec(write(spec().boxed()), 0..5), spec in spec()) {
         let live = run(&writes);
         let once = do_apply(live.as_ref(), "A", &spec, true).expect("forced");
         let twice = do_apply(Some(&once), "A", &spec, false).expect("no conflict with oneself");
@@ -222,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn every_leaf_is_owned_and_every_owned_path_exists(writes in prop::collection::vec(write(), 1..8)) {
+    fn every_leaf_is_owned_and_every_owned_path_exists(writes in prop::collection::vec(write(spec().boxed()), 1..8)) {
         let Some(live) = run(&writes) else { return Ok(()) };
         let owned = managers(&live).owned(|_| true);
         for path in owned.paths() {
@@ -278,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn managed_fields_survive_json(writes in prop::collection::vec(write(), 1..6)) {
+    fn managed_fields_survive_json(writes in prop::collection::vec(write(spec().boxed()), 1..6)) {
         if let Some(live) = run(&writes) {
             let managers = managers(&live);
             prop_assert_eq!(Managers::from_json(&managers.to_json()), Ok(managers));

@@ -30,9 +30,10 @@ pub(crate) struct Rules {
     pub(crate) error: String,
 }
 
-/// The rules that apply to a user in a namespace.
+/// The rules that apply to a user in a namespace. As on a real server, the group [`MASTERS`] adds none: what it may do stands
+/// in no role. The binding of `cluster-admin` usually says the same.
 pub(crate) fn rules_for(mode: Mode, store: &Store, user: &User, namespace: &str) -> Rules {
-    if may_do_everything(mode, user) {
+    if mode == Mode::AlwaysAllow {
         return Rules {
             rules: vec![
                 json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
@@ -63,6 +64,9 @@ pub(crate) fn missing_rights(
     namespace: &str,
     granted: &[Value],
 ) -> Option<String> {
+    if may_do_everything(mode, user) {
+        return None;
+    }
     let own = rules_for(mode, store, user, namespace);
     let missing = grant::missing(&own.rules, granted);
     if missing.is_empty() {

@@ -129,7 +129,7 @@ pub(crate) fn checksum() -> String {
     format!("{:?}", ends.collect::<Vec<_>>())
 }
 
-/// The module and version that the embedded data comes from: `k8s.io/kubernetes v1.36.3`.
+/// The module and version that the embedded data comes from: `k8s.io/kubernetes v1.37.2`.
 pub(crate) fn source() -> &'static str {
     &RESOURCES.source
 }

@@ -41,9 +41,7 @@ fn kind(resource: &'static Resource) -> ServedKind {
         storage: resource.storage_version_hash.is_some()
             && shared_storage(&resource.group, &resource.version, &resource.plural).is_none(),
         converter: None,
-        deprecated: (resource.group.is_empty() && resource.plural == "endpoints").then(|| {
-            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into()
-        }),
+        deprecated: deprecation(resource).map(Into::into),
         origin: Origin::BuiltIn,
     }
 }
@@ -51,6 +49,17 @@ fn kind(resource: &'static Resource) -> ServedKind {
 /// The first value in an object of a built-in kind that its Go type cannot hold.
 pub(crate) fn mistyped(kind: &ServedKind, object: &Value) -> Option<Mistyped> {
     go::mistyped(super::definition_of(kind)?, object)
+}
+
+/// The warning of a server about a kind, if clients should use another one.
+fn deprecation(resource: &Resource) -> Option<&'static str> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

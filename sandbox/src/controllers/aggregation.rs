@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::feed::Feed;
 use super::retries::Retries;
@@ -34,13 +34,7 @@ pub(crate) async fn aggregate(core: Arc<Core>) {
                 _ => retries.forget(name),
             }
         }
-        let due = retries.next();
-        let wake = async move {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
+        let wake = retries.wait();
         // Each branch may be cancelled: all roles are looked at in any case.
         tokio::select! {
             biased;

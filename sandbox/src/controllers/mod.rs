@@ -10,6 +10,8 @@
 //! | `garbage/` | deletes objects whose owners are gone |
 //! | `aggregation.rs` | gives ClusterRoles the rules of those that they aggregate |
 //! | `addresses.rs` | keeps an IPAddress for each address of a Service |
+//! | `event_ttl.rs` | removes Events after an hour |
+//! | `migrator/` | writes the objects of a kind again for a StorageVersionMigration; runs with the simulator |
 //! | `protection.rs` | keeps claims and volumes that are used |
 //! | `quotas.rs` | counts what ResourceQuotas limit; runs with the simulator |
 //! | `service_account_tokens.rs` | fills Secrets with the tokens of service accounts; runs with the simulator |
@@ -23,8 +25,10 @@ pub(crate) mod aggregation;
 pub(crate) mod definitions;
 #[cfg(test)]
 mod definitions_test;
+pub(crate) mod event_ttl;
 mod feed;
 pub(crate) mod garbage;
+pub(crate) mod migrator;
 pub(crate) mod namespaces;
 pub(crate) mod protection;
 pub(crate) mod quotas;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 const SHORTEST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(1000);
@@ -34,6 +34,17 @@ impl Retries {
     /// The time of the next try.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.due.keys().next().map(|(due, _)| *due)
+    }
+
+    /// Ends when the next try is due. Never ends if none is planned.
+    pub(crate) fn wait(&self) -> impl Future<Output = ()> + use<> {
+        let due = self.next();
+        async move {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// The objects to try now.

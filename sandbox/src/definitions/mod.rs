@@ -2,8 +2,6 @@
 //!
 //! The controller that serves the kinds and deletes their objects is [`crate::controllers::definitions`].
 //!
-//! The sandbox does not support conversion by webhook. A definition that asks for it is answered 501.
-//!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `definition.rs` | access to the fields of a definition |

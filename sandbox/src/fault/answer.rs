@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Cause};
+use crate::record::RecordedRequest;
+use crate::registry::GroupResource;
 
 /// The response that a request gets instead of being carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +14,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A `Status` with this HTTP code and reason: `Answer::status(503, "ServiceUnavailable")`.
+    /// A `Status` with this HTTP code and reason: `Answer::status(503, "ServiceUnavailable")`. With the reasons of a
+    /// real server it names the object in its details where a real server does, such as for `Conflict`.
     pub fn status(code: u16, reason: &'static str) -> Self {
         Self {
             code,
@@ -34,8 +37,22 @@ impl Answer {
         self
     }
 
-    pub(crate) fn to_error(&self) -> ApiError {
-        ApiError::new(self.code, self.reason, self.message.clone())
-            .retry_after(self.retry_after.map(|after| after.as_secs()))
+    /// The failure of a request, with the details that a real server adds for this reason: the object, or the cause.
+    pub(crate) fn to_error(&self, request: &RecordedRequest) -> ApiError {
+        let error = ApiError::new(self.code, self.reason, self.message.clone())
+            .retry_after(self.retry_after.map(|after| after.as_secs()));
+        match self.reason {
+            // Not for `NotFound`: it may be the kind that is missing, and then a real server names no object.
+            "AlreadyExists" | "Conflict" | "Forbidden" if !request.resource.is_empty() => {
+                let resource = GroupResource::new(&request.group, &request.resource);
+                error.about(&resource, &request.name)
+            }
+            "InternalError" => error.because(vec![Cause {
+                reason: String::new(),
+                message: self.message.clone(),
+                field: String::new(),
+            }]),
+            _ => error,
+        }
     }
 }

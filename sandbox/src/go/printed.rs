@@ -27,13 +27,24 @@ impl fmt::Display for Printed<'_> {
                 out.write_char(']')
             }
             Value::Number(number) => match number.as_f64() {
-                // A whole float is printed without a fraction.
-                Some(float) if number.is_f64() => write!(out, "{float}"),
+                Some(number_with_point) if number.is_f64() => float(number_with_point, out),
                 _ => write!(out, "{number}"),
             },
             Value::Bool(flag) => write!(out, "{flag}"),
         }
     }
+}
+
+/// Prints a float with the fewest digits: a whole one without a fraction, and one of seven digits and more with an exponent.
+fn float(float: f64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return write!(out, "{float}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    write!(out, "{digits}e{sign}{:02}", exponent.abs())
 }
 
 /// Prints a value like Go's `%#v`: as Go source.
@@ -100,6 +111,21 @@ mod tests {
         let value = json!({"b": [1, "x", null], "a": {"c": 2.0, "d": true}});
         let text = Printed(&value).to_string();
         assert_eq!(text, "map[a:map[c:2 d:true] b:[1 x <nil>]]");
+        let floats = json!([
+            1e308,
+            1e6,
+            12_345_678.9,
+            123_456.0,
+            1.5,
+            1e-4,
+            1.234e-7,
+            -2.5e25
+        ]);
+        let text = Printed(&floats).to_string();
+        assert_eq!(
+            text,
+            "[1e+308 1e+06 1.23456789e+07 123456 1.5 0.0001 1.234e-07 -2.5e+25]"
+        );
         let value = json!({"a": ["x", 1]});
         let text = Source(&value).to_string();
         assert_eq!(

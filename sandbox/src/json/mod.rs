@@ -39,9 +39,25 @@ pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
     })
 }
 
+/// The most levels of a text that is read from a slice.
+const SHALLOW: usize = 64;
+
+/// The most names that are reported as duplicate or unknown: the limit of Go's decoder.
+pub(crate) const MOST: usize = 100;
+
 fn parse(text: &[u8]) -> serde_json::Result<Document> {
+    // On an error `serde_json` computes at each level where in a slice it is, by reading the slice from its beginning: in a deep text that
+    // takes quadratic time. A reader, which is slower otherwise, counts lines as it reads.
+    match depth::of_text(text) > SHALLOW {
+        true => document(serde_json::Deserializer::from_reader(text)),
+        false => document(serde_json::Deserializer::from_slice(text)),
+    }
+}
+
+fn document<'de>(
+    mut reader: serde_json::Deserializer<impl serde_json::de::Read<'de>>,
+) -> serde_json::Result<Document> {
     let mut duplicates = Vec::new();
-    let mut reader = serde_json::Deserializer::from_slice(text);
     reader.disable_recursion_limit();
     let seed = Seed {
         path: &Path::Root,
@@ -136,7 +152,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut fields = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             let path = &Path::Field(self.path, &name);
-            if fields.contains_key(&name) {
+            if self.duplicates.len() < MOST && fields.contains_key(&name) {
                 let twice = path.to_string();
                 if !self.duplicates.contains(&twice) {
                     self.duplicates.push(twice);
@@ -162,6 +178,39 @@ mod tests {
         let document = read(text).unwrap();
         assert_eq!(document.value, json!({"a": 4, "b": [{"c": {"d": 2}}]}));
         assert_eq!(document.duplicates, ["b[0].c.d", "a"]);
+    }
+
+    #[test]
+    fn a_hundred_duplicate_names_are_reported() {
+        let twice: Vec<String> = (0..1000)
+            .map(|name| format!("\"{name}\":1,\"{name}\":2"))
+            .collect();
+        let document = read(format!("{{{}}}", twice.join(",")).as_bytes()).unwrap();
+        assert_eq!(document.value.as_object().unwrap().len(), 1000);
+        let first: Vec<String> = (0..100).map(|name: usize| name.to_string()).collect();
+        assert_eq!(document.duplicates, first);
+    }
+
+    #[test]
+    fn an_error_in_a_deep_text_takes_no_longer_than_the_text() {
+        let levels = depth::LIMIT - 1;
+        let before = format!("{{\"before\":\"{}\",\"b\":", "x".repeat(100_000));
+        let (start, end) = ("{\"a\":".repeat(levels), "}".repeat(levels + 1));
+        let timed = |inner: &str, end: &str| {
+            let text = [&before, &start, inner, end].concat();
+            let begun = std::time::Instant::now();
+            let is_read = crate::stack::large(|| read(text.as_bytes()).is_ok());
+            (is_read, begun.elapsed())
+        };
+        let (is_read, usual) = timed("1", &end);
+        assert!(is_read);
+        let cut = ("", "");
+        let half = ("\"\\ud800\"", &*end);
+        let large = ("1e999,\"x\":1", &*end);
+        for (inner, end) in [cut, half, large] {
+            let (_, time) = timed(inner, end);
+            assert!(time < 20 * usual, "{inner}: {time:?}, usually {usual:?}");
+        }
     }
 
     #[test]

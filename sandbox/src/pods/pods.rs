@@ -110,8 +110,8 @@ impl<'a> Pods<'a> {
         self.containers.set_main(program);
     }
 
-    /// Lets every Pod listen on `port`. The function gets each forwarded connection, and the connection ends with the
-    /// function. Connections to other ports are refused.
+    /// Lets every Pod listen on `port`. The function gets each connection, of `kubectl port-forward` and of the subresource `proxy` of
+    /// Pods and Services, and the connection ends with the function. Connections to other ports are refused.
     pub fn port<F, R>(&self, port: u16, server: F)
     where
         F: Fn(DuplexStream) -> R + Send + Sync + 'static,

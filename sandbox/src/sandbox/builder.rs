@@ -16,8 +16,8 @@ use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::controllers::garbage::Collector;
 use crate::controllers::{
-    addresses, aggregation, definitions, namespaces, protection, quotas, service_account_tokens,
-    service_ranges,
+    addresses, aggregation, definitions, event_ttl, migrator, namespaces, protection, quotas,
+    service_account_tokens, service_ranges,
 };
 use crate::core::{Core, Features};
 use crate::disk::{Contents, Disk, Identity};
@@ -322,7 +322,7 @@ impl Builder {
             Features {
                 cbor: self.cbor,
                 controls: self.controls_over_http,
-                service_accounts: self.simulator,
+                has_simulator: self.simulator,
             },
             registry,
         );
@@ -342,6 +342,7 @@ impl Builder {
         }
         core.spawn(definitions::start(core.clone()));
         core.spawn(first_objects::keep_service(core.clone()));
+        core.spawn(event_ttl::expire(core.clone()));
         if self.controllers {
             core.spawn(namespaces::finalize(core.clone()));
             core.spawn(protection::release(core.clone()));
@@ -355,6 +356,7 @@ impl Builder {
             core.spawn(quotas::count(core.clone()));
             core.spawn(service_account_tokens::fill(core.clone()));
             core.spawn(service_ranges::follow(core.clone()));
+            core.spawn(migrator::migrate(core.clone()));
         }
         Ok(Sandbox::start(core, admin_token, self.simulator))
     }

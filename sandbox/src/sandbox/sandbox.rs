@@ -17,6 +17,7 @@ use crate::api::{ExpressionWarning, check_types};
 use crate::authentication::Trust;
 use crate::builtin;
 use crate::calls::Handler;
+use crate::controllers::migrator::migrations;
 use crate::controllers::quotas::quotas;
 use crate::controllers::simulator::Simulator;
 use crate::core::Core;
@@ -91,7 +92,7 @@ impl Sandbox {
             definitions::definitions(),
         ];
         let mut simulated = Simulator::kinds();
-        simulated.push(quotas());
+        simulated.extend([quotas(), migrations()]);
         let simulated = simulated.iter().filter(|_| self.simulates);
         builtin::kinds()
             .iter()
@@ -113,7 +114,7 @@ impl Sandbox {
         let core = self.core.clone();
         let cancel = core.cancel.clone();
         self.core
-            .spawn(serve_connection(core, server, Trust::Admin, cancel));
+            .spawn(serve_connection(core, server, Trust::Admin, None, cancel));
         client
     }
 
@@ -132,10 +133,11 @@ impl Sandbox {
     /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
     pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
         let server = HttpsServer::start(&self.core, options).await?;
-        self.core.listener.send_replace(Some(server.addr()));
         if let Err(error) = first_objects::publish_service(&self.core, server.addr()) {
             tracing::warn!(%error, "the sandbox listens, but it cannot create the Service default/kubernetes or its endpoints");
         }
+        // Only now: the task that creates the Service again waits for a listener, and must not create it at the same time.
+        self.core.listener.send_replace(Some(server.addr()));
         Ok(server)
     }
 

@@ -28,7 +28,7 @@ pub(super) fn authorize(
         return Ok(());
     }
     let target = match route {
-        Route::Other => ActionTarget::Path(record.path.clone()),
+        Route::Other | Route::Unreadable => ActionTarget::Path(record.path.clone()),
         Route::Resource(route) => ActionTarget::Resource {
             group: route.group.clone(),
             resource: route.resource.clone(),
@@ -57,7 +57,7 @@ pub(super) fn authorize(
 /// The name of the object of a request. A list of one object has the name of that object.
 fn name_of(route: &Route, query: &Query, verb: &str) -> String {
     match (route, verb) {
-        (Route::Other, _) => String::new(),
+        (Route::Other | Route::Unreadable, _) => String::new(),
         (Route::Resource(route), "list" | "watch") => {
             route.name.clone().unwrap_or_else(|| selected(query))
         }

@@ -139,9 +139,15 @@ impl<'de> Decode<'de> for Owned {
             .first()
             .ok_or(Error::RequireUtf8 { name: &"item" })?;
         Ok(Self(match first >> 5 {
-            major::UNSIGNED => u64::decode(reader)?.into(),
+            // Go reads integers as signed ones.
+            major::UNSIGNED => i64::try_from(u64::decode(reader)?)
+                .map_err(|_| malformed(&"number of 64 bits"))?
+                .into(),
             major::NEGATIVE => i64::decode(reader)?.into(),
-            major::BYTES => bytes(reader, |bytes| String::from_utf8(bytes).ok())?,
+            // What is not UTF-8 is replaced, as in protobuf.
+            major::BYTES => bytes(reader, |bytes| {
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            })?,
             major::STRING => String::decode(reader)?.into(),
             major::ARRAY => {
                 let items = Vec::<Self>::decode(reader)?;
@@ -161,8 +167,14 @@ impl<'de> Decode<'de> for Owned {
                 map.into()
             }
             major::TAG => match types::Tag::tag(reader)? {
+                // A time is a text, and a large number is refused.
+                0 => String::decode(reader)?.into(),
+                2 | 3 => return Err(malformed(&"number of 64 bits")),
                 21 => bytes(reader, |bytes| Some(URL_SAFE_NO_PAD.encode(bytes)))?,
                 22 => bytes(reader, |bytes| Some(STANDARD.encode(bytes)))?,
+                23 => bytes(reader, |bytes| {
+                    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+                })?,
                 _ => {
                     if !reader.step_in() {
                         return Err(malformed(&"nesting"));
@@ -177,8 +189,9 @@ impl<'de> Decode<'de> for Owned {
                     reader.advance(1);
                     Value::Null
                 }
-                marker::F32 => f32::decode(reader)?.into(),
-                marker::F64 => f64::decode(reader)?.into(),
+                marker::F16 => number(half(reader)?)?,
+                marker::F32 => number(f32::decode(reader)?.into())?,
+                marker::F64 => number(f64::decode(reader)?)?,
                 _ => bool::decode(reader)?.into(),
             },
         }))
@@ -187,8 +200,36 @@ impl<'de> Decode<'de> for Owned {
 
 mod marker {
     pub(super) const NULL: u8 = 0xf6;
+    pub(super) const F16: u8 = 0xf9;
     pub(super) const F32: u8 = 0xfa;
     pub(super) const F64: u8 = 0xfb;
+}
+
+/// JSON has no infinity, and nothing that is no number.
+fn number<E>(number: f64) -> Result<Value, Error<E>> {
+    match number.is_finite() {
+        true => Ok(number.into()),
+        false => Err(Error::RequireUtf8 {
+            name: &"finite number",
+        }),
+    }
+}
+
+/// A number of 16 bits (RFC 8949, appendix D).
+fn half<'de, R: Read<'de>>(reader: &mut R) -> Result<f64, Error<R::Error>> {
+    let bytes = reader.fill(3).map_err(Error::Read)?;
+    let bytes = bytes.as_ref().first_chunk::<3>().copied();
+    let [_, high, low] = bytes.ok_or(Error::RequireUtf8 { name: &"number" })?;
+    reader.advance(3);
+    let fraction = f64::from(u16::from_be_bytes([high & 0x03, low]));
+    let exponent = i32::from(high >> 2 & 0x1f);
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (fraction + 1024.0) * 2f64.powi(exponent - 25),
+    };
+    Ok(if high & 0x80 == 0 { size } else { -size })
 }
 
 fn bytes<'de, R: Read<'de>>(
@@ -207,7 +248,7 @@ mod tests {
 
     #[test]
     fn encoded_values_decode_to_the_same_values() {
-        let value = json!({"a": [1, -1, 0.5, null, true, "é", {}, []], "": u64::MAX});
+        let value = json!({"a": [1, -1, 0.5, null, true, "é", {}, []], "": i64::MAX});
         let bytes = encode_all(value.to_string().as_bytes());
         assert_eq!(&bytes[..3], b"\xd9\xd9\xf7");
         assert_eq!(decode(&bytes), Ok(value));
@@ -217,17 +258,42 @@ mod tests {
     fn bytes_are_decoded_as_their_tag_says() {
         assert_eq!(decode(b"\xd6\x43\x01\x02\x03"), Ok(json!("AQID")));
         assert_eq!(decode(b"\xd5\x42\xfb\xff"), Ok(json!("-_8")));
+        assert_eq!(decode(b"\xd7\x42\xfb\x0f"), Ok(json!("fb0f")));
         assert_eq!(decode(b"\x62\xc3\xa9"), Ok(json!("é")));
+        assert_eq!(decode(b"\x42a\xff"), Ok(json!("a\u{fffd}")));
+    }
+
+    #[test]
+    fn numbers_of_sixteen_bits_are_read() {
+        for (bytes, number) in [
+            (b"\xf9\x3c\x00", 1.0),
+            (b"\xf9\x3e\x00", 1.5),
+            (b"\xf9\xc4\x00", -4.0),
+            (b"\xf9\x7b\xff", 65_504.0),
+            (b"\xf9\x04\x00", 0.000_061_035_156_25),
+            (b"\xf9\x00\x01", 5.960_464_477_539_063e-8),
+            (b"\xf9\x00\x00", 0.0),
+        ] {
+            assert_eq!(decode(bytes), Ok(json!(number)));
+        }
     }
 
     #[test]
     fn malformed_documents_are_refused_at_any_depth() {
         for bytes in [
             &b""[..],
-            b"\x41\xff",
             b"\x00\x00",
             b"\xa1\x00\x00",
             b"\xa2\x41a\x00\x41a\x00",
+            b"\xf9\x3c",
+            b"\xf9\x7c\x00",
+            b"\xf9\x7e\x00",
+            b"\xfa\x7f\x80\x00\x00",
+            b"\xfb\x7f\xf8\x00\x00\x00\x00\x00\x00",
+            b"\xf7",
+            b"\xc0\x41x",
+            b"\xc2\x41\x01",
+            b"\x1b\xff\xff\xff\xff\xff\xff\xff\xff",
             &[0x81; 100_000],
             &[0xc1; 100_000],
         ] {

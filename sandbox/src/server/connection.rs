@@ -1,7 +1,8 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::EXPECT;
-use http::{Request, Version};
+use http::header::{CONNECTION, EXPECT};
+use http::{HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -9,8 +10,9 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::proxy::Peer;
 use super::service;
-use super::unread::Unread;
+use super::unread::{Ending, Unread};
 use crate::authentication::Trust;
 use crate::core::Core;
 
@@ -27,11 +29,12 @@ where
     }
 }
 
-/// Serves one connection, HTTP/1.1 or HTTP/2 as the client begins, until it ends or `cancel` is cancelled.
+/// Serves one connection, HTTP/1.1 or HTTP/2 as the client begins, with the client at the address `peer`, until it ends or `cancel` is cancelled.
 pub(crate) async fn serve_connection(
     core: Arc<Core>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     trust: Trust,
+    peer: Option<IpAddr>,
     cancel: CancellationToken,
 ) {
     let mut server = auto::Builder::new(Tracked(core.clone()));
@@ -41,8 +44,21 @@ pub(crate) async fn serve_connection(
         let asks = request.headers().contains_key(EXPECT);
         let sends = request.version() < Version::HTTP_2 && !asks;
         let reader = sends.then(|| core.clone());
-        let request = request.map(|body| Unread::new(body, reader));
-        service::handle(core.clone(), trust.clone(), request)
+        let ending = Ending::default();
+        let mut request = request.map(|body| Unread::new(body, reader, ending.clone()));
+        if let Some(address) = peer {
+            request.extensions_mut().insert(Peer(address));
+        }
+        let answer = service::handle(core.clone(), trust.clone(), request);
+        async move {
+            let mut answer = answer.await?;
+            if ending.is_due() {
+                // As Go's server tells its client, which would send the next request on a connection that is closed.
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(CONNECTION, close);
+            }
+            Ok::<_, std::io::Error>(answer)
+        }
     });
     let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {

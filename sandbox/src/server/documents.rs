@@ -6,11 +6,12 @@ use super::encoding::Encoding;
 use super::health;
 use super::identity;
 use super::metrics;
-use super::negotiate;
+use super::negotiate::{self, Offer};
 use super::request::Incoming;
 use super::respond::{self, Body};
 use crate::core::Core;
 use crate::error::ApiError;
+use crate::registry::Registry;
 use crate::{discovery, openapi};
 
 /// Answers paths that are not resources: health, metrics, discovery, OpenAPI.
@@ -34,12 +35,9 @@ pub(super) async fn handle<B>(
         return Err(ApiError::method_not_allowed());
     }
     let aggregated = discovery::wants_aggregated(&incoming.accept);
-    let encoding = match parts.first() {
-        Some(&("api" | "apis")) => {
-            negotiate::of_document(aggregated.unwrap_or(&incoming.accept), false)
-        }
-        _ => Encoding::Json,
-    };
+    if let Some(declared) = declared(core, &registry, &parts) {
+        negotiate::check(&incoming.accept, &declared)?;
+    }
     let document = match parts.as_slice() {
         [endpoint @ ("healthz" | "livez" | "readyz"), check @ ..] => {
             return Ok(health::handle(core, endpoint, check, &incoming.query).await);
@@ -52,6 +50,8 @@ pub(super) async fn handle<B>(
         ["api"] | ["apis"] if aggregated.is_some() => {
             let document = discovery::aggregated(&registry, parts == ["api"]);
             let response = respond::typed_json(discovery::AGGREGATED, &document);
+            let accepted = aggregated.unwrap_or(&incoming.accept);
+            let encoding = negotiate::of_document(accepted, core.cbor);
             return Ok(encoding.translate(response, false).await);
         }
         ["api"] => Some(discovery::api_versions()),
@@ -73,11 +73,40 @@ pub(super) async fn handle<B>(
     match (document, parts.as_slice()) {
         (Some(_), ["api", _] | ["apis", _, _]) if !is_read => Err(ApiError::method_not_allowed()),
         (Some(document), _) => {
+            let encoding = match parts.as_slice() {
+                ["api" | "apis", ..] => negotiate::negotiate(&incoming.accept, &offer(core))?.1,
+                _ => Encoding::Json,
+            };
             let response = respond::json(200, &document, incoming.query.flag("pretty"));
             Ok(encoding.translate(response, false).await)
         }
         (None, ["api", ..]) => respond::unserved(&registry, ""),
         (None, ["apis", group, ..]) => respond::unserved(&registry, group),
         (None, _) => Ok(respond::no_such_path()),
+    }
+}
+
+/// The media types that a real server declares for a path, if it looks at them before it looks for the document.
+fn declared(core: &Core, registry: &Registry, parts: &[&str]) -> Option<Vec<&'static str>> {
+    let is_built_in = |group: &str, version: &str| {
+        let mut kinds = registry.kinds().iter();
+        kinds.any(|kind| kind.group == group && kind.version == version && !kind.is_custom())
+    };
+    match parts {
+        ["version"] => Some(vec!["application/json"]),
+        ["api"] => Some(negotiate::declared(core.cbor, "get")),
+        ["api", version] if is_built_in("", version) => Some(negotiate::declared(core.cbor, "get")),
+        ["apis", group, version] if is_built_in(group, version) => {
+            Some(negotiate::declared(core.cbor, "get"))
+        }
+        _ => None,
+    }
+}
+
+fn offer(core: &Core) -> Offer {
+    Offer {
+        cbor: core.cbor,
+        protobuf: true,
+        yaml: true,
     }
 }

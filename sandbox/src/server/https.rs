@@ -110,8 +110,8 @@ async fn accept(
     stop: CancellationToken,
 ) {
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // The process is probably out of file descriptors: give other connections time to close.
                 tracing::warn!(%error, "the sandbox cannot accept a connection; it waits and tries again");
@@ -126,7 +126,7 @@ async fn accept(
             match acceptor.accept(stream).await {
                 Ok(stream) => {
                     let trust = trust(&stream);
-                    serve_connection(shared, stream, trust, stop).await;
+                    serve_connection(shared, stream, trust, Some(peer.ip()), stop).await;
                 }
                 Err(error) => tracing::debug!(%error, "a TLS handshake with the sandbox failed"),
             }

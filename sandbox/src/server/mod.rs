@@ -13,12 +13,14 @@
 //! | `controls.rs`, `pod_controls.rs` | faults, snapshots, the clock, recorded requests, and rules for Pods and nodes, for clients in any language |
 //! | `documents.rs`, `health.rs`, `metrics.rs` | discovery and OpenAPI; health checks; metrics |
 //! | `reviews.rs`, `review_selectors.rs` | token and access reviews |
+//! | `component_statuses.rs` | the states of the components of a control plane |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
 //! | `negotiate.rs`, `body.rs`, `encoding.rs`, `cbor.rs`, `protobuf.rs`, `compress.rs` | content types, in both directions |
 //! | `options.rs` | the options of a request |
-//! | `read.rs`, `stream.rs` | get, list and watch |
+//! | `read.rs`, `stream.rs`, `watch_path.rs` | get, list and watch |
 //! | `write.rs`, `patch.rs` | every change |
 //! | `pods/` | log, exec, attach and port-forward |
+//! | `proxy/` | requests that are passed on to a program in a Pod |
 //! | `render.rs`, `respond.rs`, `warnings.rs` | responses |
 //!
 //! `compress.rs` does not use tower-http, which reads `Accept-Encoding` as the HTTP specification says. kube-apiserver knows
@@ -29,6 +31,7 @@ pub(crate) mod body;
 pub(crate) mod cbor;
 #[cfg(feature = "client-certificates")]
 mod client_certificate;
+mod component_statuses;
 mod compress;
 mod connection;
 mod controls;
@@ -45,6 +48,7 @@ mod patch;
 mod pod_controls;
 mod pods;
 mod protobuf;
+mod proxy;
 mod query;
 mod read;
 mod render;
@@ -60,6 +64,7 @@ mod stream;
 mod tests;
 mod unread;
 mod warnings;
+mod watch_path;
 mod write;
 
 pub(crate) use connection::serve_connection;

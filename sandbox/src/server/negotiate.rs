@@ -16,6 +16,32 @@ pub(super) enum Form {
     PartialList(MetaVersion),
 }
 
+/// What a path of a built-in kind answers, by its verb. A real server looks at the media types of a path before it looks at
+/// their parameters.
+pub(super) fn declared(cbor: bool, verb: &str) -> Vec<&'static str> {
+    let mut declared = vec!["application/json", YAML, protobuf::MEDIA];
+    declared.extend(cbor.then_some(cbor::MEDIA));
+    if matches!(verb, "list" | "watch") {
+        declared.extend(["application/json;stream=watch", protobuf::WATCH]);
+        declared.extend(cbor.then_some(cbor::SEQUENCE));
+    }
+    declared
+}
+
+/// Refuses a request that accepts none of these media types.
+///
+/// # Errors
+/// 406.
+pub(super) fn check(accept: &str, declared: &[&str]) -> Result<(), ApiError> {
+    let mut accepted = accept
+        .split(',')
+        .map(|media| media.split(';').next().unwrap_or_default().trim());
+    match accept.is_empty() || accepted.any(|media| media == "*/*" || declared.contains(&media)) {
+        true => Ok(()),
+        false => Err(ApiError::not_acceptable(declared)),
+    }
+}
+
 struct Choice<'a> {
     media: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
@@ -34,7 +60,7 @@ pub(super) struct Offer {
 /// Chooses form and format of the response from `Accept`: the first possible ones, by falling quality.
 ///
 /// Partial metadata has a separate name for lists. Whether the request names the right one is checked when the response
-/// is made. It has a form in protobuf even if the whole objects have none; tables have none.
+/// is made. It has a form in protobuf even if the whole objects have none. Tables have none, and none in CBOR.
 ///
 /// # Errors
 /// 406 if no form is possible.
@@ -46,7 +72,7 @@ pub(super) fn negotiate(accept: &str, offer: &Offer) -> Result<(Form, Encoding),
         let (form, encoding) = (form(choice)?, encoding(choice, offer.cbor)?);
         let is_offered = match (encoding, form) {
             (Encoding::Protobuf, Form::Object) => offer.protobuf,
-            (Encoding::Protobuf, Form::Table(_)) => false,
+            (Encoding::Protobuf | Encoding::Cbor, Form::Table(_)) => false,
             (Encoding::Yaml, _) => offer.yaml,
             _ => true,
         };
@@ -86,7 +112,8 @@ fn choice(text: &str) -> Option<Choice<'_>> {
     let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
     let quality = parameters.iter().find(|(name, _)| *name == "q");
     let quality = quality.map_or(Some(1.0), |(_, value)| value.parse().ok())?;
-    (quality > 0.0).then_some(Choice {
+    // A real server takes what has the quality 0, too.
+    Some(Choice {
         media,
         parameters,
         quality,
@@ -240,10 +267,16 @@ mod tests {
 
     #[test]
     fn cbor_is_chosen_if_the_server_offers_it() {
+        const TABLE: &str = "application/cbor;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1;g=meta.k8s.io";
         let both = "application/json;q=0.9,application/cbor";
         for (accept, cbor, expected) in [
             (both, true, Ok((Form::Object, Encoding::Cbor))),
             (both, false, Ok((Form::Object, Encoding::Json))),
+            (
+                TABLE,
+                true,
+                Ok((Form::Table(MetaVersion::V1), Encoding::Json)),
+            ),
             ("application/cbor", false, Err(406)),
             ("*/*", true, Ok((Form::Object, Encoding::Json))),
         ] {

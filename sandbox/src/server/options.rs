@@ -39,7 +39,7 @@ fn version_match(query: &Query) -> Option<VersionMatch> {
 ///
 /// # Errors
 /// 422 if they do.
-fn check_list(query: &Query) -> Result<(), ApiError> {
+pub(super) fn check_list(query: &Query) -> Result<(), ApiError> {
     const FIELD: &str = "resourceVersionMatch";
     let version = query.get("resourceVersion");
     let mut causes = Vec::new();
@@ -151,7 +151,11 @@ pub(super) fn watch(request: &Request) -> Result<(WatchRequest, u64), ApiError> 
     // A watch ignores it, but an invalid value is an error.
     query.number::<i64>("limit")?;
     let selection = selection(request)?;
-    check_watch(query)?;
+    // A watch by a deprecated path is checked as a list.
+    match query.flag("watch") {
+        true => check_watch(query)?,
+        false => check_list(query)?,
+    }
     let text = query.get("resourceVersion");
     let version = match text {
         "" => 0,

@@ -29,15 +29,9 @@ pub(super) async fn patch(core: &Core, request: &Request) -> Result<Written, Api
     if media == APPLY {
         return apply(core, request, &options).await;
     }
-    let document = match media.as_str() {
-        // A real server reads this format without looking for a kind in it.
-        STRATEGIC => {
-            json::read(&request.body)
-                .map_err(ApiError::bad_request)?
-                .value
-        }
-        _ => body::json(&request.body)?,
-    };
+    let read = json::read(&request.body);
+    let read = read.map_err(|_| ApiError::bad_request("invalid JSON patch"))?;
+    let document = read.value;
     let shown = match media.as_str() {
         STRATEGIC => Patched::Patch(&document),
         _ => Patched::Result,

@@ -40,6 +40,12 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Replaces the values of a parameter by one.
+    pub(super) fn set(&mut self, name: &str, value: String) {
+        self.0.retain(|(known, _)| known != name);
+        self.0.push((name.to_owned(), value));
+    }
+
     /// A boolean parameter as the API server reads it: true if it is present and neither `false` nor `0`.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.find(name)

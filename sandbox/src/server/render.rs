@@ -12,7 +12,9 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::meta;
 use crate::store::Encoded;
-use crate::table::{Include, MetaVersion, TableOptions, partial_metadata, scale_table, table};
+use crate::table::{
+    Include, MetaVersion, TableOptions, list_table, partial_metadata, scale_table, table,
+};
 
 #[derive(Serialize)]
 struct List<'a> {
@@ -36,7 +38,10 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
         Form::Partial(version) => partial_metadata(&object, version),
         Form::PartialList(_) => return Err(no_list(&request.target)),
         Form::Table(version) => {
-            let metadata = json!({"resourceVersion": meta::resource_version(&object)});
+            let metadata = match meta::resource_version(&object) {
+                "" => json!({}),
+                version => json!({"resourceVersion": version}),
+            };
             let options = table_options(request, version)?;
             let kind = &request.target.kind;
             table(kind, [&object], metadata, options, true, core.clock.now())
@@ -170,12 +175,11 @@ pub(super) fn items(
             let objects: Vec<Arc<Value>> = objects.iter().map(|object| object.value()).collect();
             let objects = objects.iter().map(AsRef::as_ref);
             let options = table_options(request, version)?;
-            serde_json::to_vec(&table(
+            serde_json::to_vec(&list_table(
                 kind,
                 objects,
                 metadata,
                 options,
-                true,
                 core.clock.now(),
             ))
         }

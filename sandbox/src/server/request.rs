@@ -3,6 +3,7 @@ use tokio::time::Instant;
 
 use super::negotiate::Form;
 use super::pods::Upgrade;
+use super::proxy::Original;
 use super::query::Query;
 use crate::api::Target;
 use crate::authentication::User;
@@ -15,6 +16,8 @@ pub(super) struct Incoming<B> {
     pub(super) record: RecordedRequest,
     pub(super) body: B,
     pub(super) upgrade: Option<Upgrade>,
+    /// What the request looked like, if it is passed on.
+    pub(super) original: Option<Original>,
     pub(super) audit: Audit,
     /// When the server stops to work on the request.
     pub(super) deadline: Option<Instant>,

@@ -4,11 +4,13 @@ use bytes::Bytes;
 use http::Response;
 use http_body::Body as HttpBody;
 
-use super::negotiate::{Offer, negotiate};
+use super::negotiate::{self, Offer, negotiate};
 use super::request::{Incoming, Request};
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
-use super::{body, patch, pods, protobuf, read, warnings, write};
+use super::{
+    body, component_statuses, patch, pods, protobuf, proxy, read, warnings, watch_path, write,
+};
 use crate::api::Target;
 use crate::authentication::User;
 use crate::builtin;
@@ -28,22 +30,23 @@ pub(super) async fn handle<B>(
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError>
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if route.group.is_empty() && route.resource == "watch" || route.version.is_empty() {
-        return Err(ApiError::not_implemented(
-            "the deprecated paths below /watch",
-        ));
-    }
     let registry = core.registry();
     let Some(kind) = registry.find(&route.group, &route.version, &route.resource) else {
         return respond::unserved(&registry, &route.group);
     };
+    if route.verb == "proxy" {
+        return Err(ApiError::no_such_resource());
+    }
+    let target = Target::new(kind, route.namespace.as_deref());
+    if proxy::serves(&target.kind, &route) {
+        return proxy::handle(core, target, route, &user, incoming).await;
+    }
     if incoming.record.method == "HEAD" {
         return Err(ApiError::method_not_allowed());
     }
-    let target = Target::new(kind, route.namespace.as_deref());
     if target.kind.is_custom() && is_elsewhere(&target, &route) {
         return Ok(respond::no_such_path());
     }
@@ -56,15 +59,26 @@ where
         } = incoming;
         return pods::handle(core, target, route, (&user, &audit), query, upgrade).await;
     }
-    check(&target, &route)?;
+    match route.is_verb_in_path {
+        true => watch_path::check(&target, &route, &incoming.record.method)?,
+        false => check(&target, &route)?,
+    }
+    if !target.kind.is_custom() {
+        let declared = negotiate::declared(core.cbor, route.verb);
+        negotiate::check(&incoming.accept, &declared)?;
+    }
     let (form, encoding) = negotiate(&incoming.accept, &offer(core, &target, &route))?;
+    let query = match route.is_verb_in_path {
+        true => watch_path::query(incoming.query, &target.kind, route.name.as_deref())?,
+        false => incoming.query,
+    };
     let mut request = Request {
         target,
         verb: route.verb,
         name: route.name.unwrap_or_default(),
         subresource: route.subresource.unwrap_or_default(),
         form,
-        query: incoming.query,
+        query,
         body: body::read(core, incoming.body).await?,
         record: incoming.record,
         user,
@@ -75,6 +89,7 @@ where
     let kind = request.target.kind.clone();
     let is_watch = route.verb == "watch";
     let answer = match route.verb {
+        _ if component_statuses::is_kind(&kind) => component_statuses::handle(core, &request),
         "get" => read::get(core, &request).await,
         "list" => read::list(core, &request).await,
         "watch" => read::watch(core, request).await,
@@ -149,6 +164,7 @@ async fn translate(core: &Core, request: &mut Request) -> Result<(), ApiError> {
 fn is_elsewhere(target: &Target, route: &ResourceRoute) -> bool {
     let kind = &target.kind;
     let whole = route.name.is_none() && matches!(route.verb, "list" | "watch");
+    let whole = whole || route.is_verb_in_path;
     match &route.namespace {
         Some(_) => !kind.namespaced && kind.plural != "namespaces",
         None => kind.namespaced && !whole,
@@ -209,11 +225,10 @@ fn check_built_in(
             return Err(ApiError::no_such_resource());
         }
         let is_of_object = !matches!(verb, "list" | "watch" | "create" | "deletecollection");
-        if !kind.allows(verb) || route.name.is_some() != is_of_object {
+        // A watch of components is refused later, with another text.
+        let is_known = kind.allows(verb) || verb == "watch" && component_statuses::is_kind(kind);
+        if !is_known || route.name.is_some() != is_of_object {
             return Err(ApiError::method_not_allowed());
-        }
-        if kind.plural == "componentstatuses" {
-            return Err(ApiError::not_implemented("the states of components"));
         }
         return Ok(());
     }

@@ -3,7 +3,7 @@ use std::io;
 use bytes::Bytes;
 use futures_core::Stream;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Uri};
 use http_body::{Body as _, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -92,6 +92,24 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
 /// The response to a path under which nothing is served.
 pub(super) fn no_such_path() -> Response<Body> {
     bytes(404, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+/// The response to a path that a real server cannot read. It answers before it knows who asks.
+pub(super) fn unreadable(uri: &Uri) -> Response<Body> {
+    let asked = uri.path_and_query().map_or("", |asked| asked.as_str());
+    let text = format!(
+        "Internal Server Error: {asked:?}: failed to create RequestInfo: unable to determine kind and namespace from url, {asked}\n"
+    );
+    let mut safe = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            other => safe.push(other),
+        }
+    }
+    bytes(500, "text/plain; charset=utf-8", safe)
 }
 
 /// The response to an unknown path of a group.

@@ -4,7 +4,7 @@ use http_body::Body as HttpBody;
 use serde_json::{Map, Value, json};
 
 use super::body;
-use super::negotiate::{Offer, negotiate};
+use super::negotiate::{self, Offer, negotiate};
 use super::options;
 use super::request::Incoming;
 use super::respond::{self, Body};
@@ -94,6 +94,7 @@ where
         protobuf: true,
         yaml: true,
     };
+    negotiate::check(&incoming.accept, &negotiate::declared(core.cbor, "create"))?;
     let (_, encoding) = negotiate(&incoming.accept, &offer)?;
     let (kind, api_version) = (review.kind(), format!("{}/v1", review.group()));
     let body = body::read(core, incoming.body).await?;
@@ -120,7 +121,8 @@ where
             object["metadata"] = json!({});
             object["spec"] = json!({});
             object["status"] = rules_status(core, user, text(&spec, "namespace"))?;
-            return Ok(respond::json(201, &object, incoming.query.flag("pretty")));
+            let response = respond::json(201, &object, incoming.query.flag("pretty"));
+            return Ok(encoding.translate(response, false).await);
         }
         Review::Token => token_status(core, &spec)?,
         Review::Access => {
@@ -247,19 +249,14 @@ fn check(review: Review, object: &Value, spec: &Value) -> Result<(), ApiError> {
     let given = |field: &str| spec.get(field).filter(|value| !value.is_null());
     let (resource, path) = (given("resourceAttributes"), given("nonResourceAttributes"));
     let mut causes = Vec::new();
-    if let (Some(_), Some(path)) = (resource, path) {
-        let detail = "cannot be specified in combination with resourceAttributes";
-        // A real server shows its own type.
-        let path = json!({"Path": text(path, "path"), "Verb": text(path, "verb")});
-        causes.push(Cause::invalid("spec.nonResourceAttributes", &path, detail));
-    }
-    if resource.is_none() && path.is_none() {
+    if resource.is_some() == path.is_some() {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        causes.push(Cause::invalid(
-            "spec.resourceAttributes",
-            &Value::Null,
-            detail,
-        ));
+        // A real server shows its own type.
+        let path = path.map_or(
+            Value::Null,
+            |path| json!({"Path": text(path, "path"), "Verb": text(path, "verb")}),
+        );
+        causes.push(Cause::invalid("spec", &path, detail));
     }
     let is_somebody = !text(spec, "user").is_empty() || !strings(spec, "groups").is_empty();
     if review != Review::OwnAccess && !is_somebody {

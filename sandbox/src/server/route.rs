@@ -10,6 +10,8 @@ pub(super) enum Route {
     Resource(ResourceRoute),
     /// Anything else: discovery, OpenAPI, health.
     Other,
+    /// A path that names a verb and nothing else, which a real server cannot read.
+    Unreadable,
 }
 
 /// A request for a resource.
@@ -24,7 +26,12 @@ pub(super) struct ResourceRoute {
     pub(super) subresource: Option<String>,
     /// Whether the path continues after the subresource, as in `pods/x/proxy/a/b`.
     pub(super) rest: bool,
+    /// Whether the path names the verb, as in the deprecated `/api/v1/watch/pods`.
+    pub(super) is_verb_in_path: bool,
 }
+
+/// The verbs that a path can name. No path of a real server begins with `proxy` any more, but it still is a verb there.
+const IN_PATH: [&str; 2] = ["watch", "proxy"];
 
 /// Parses a path as the API server does.
 pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
@@ -39,6 +46,12 @@ pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
         ["apis", group, version, rest @ ..] => (*group, *version, rest),
         _ => return Route::Other,
     };
+    let in_path = IN_PATH.into_iter().find(|verb| parts.first() == Some(verb));
+    let parts = match (in_path, parts) {
+        (Some(_), [_]) => return Route::Unreadable,
+        (Some(_), [_, rest @ ..]) => rest,
+        _ => parts,
+    };
     // `namespaces/x` is an object, `namespaces/x/pods` is a path in that namespace.
     let (namespace, parts) = match parts {
         ["namespaces", namespace, "status" | "finalize", ..] => (Some(*namespace), parts),
@@ -50,7 +63,7 @@ pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
         return Route::Other;
     };
     let name = rest.first().copied();
-    let verb = match (method, name) {
+    let of_method = match (method, name) {
         (&Method::GET | &Method::HEAD, Some(_)) => "get",
         (&Method::GET | &Method::HEAD, None) if query.flag("watch") => "watch",
         (&Method::GET | &Method::HEAD, None) => "list",
@@ -62,7 +75,7 @@ pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
         _ => "",
     };
     Route::Resource(ResourceRoute {
-        verb,
+        verb: in_path.unwrap_or(of_method),
         group: group.into(),
         version: version.into(),
         namespace: namespace.map(String::from),
@@ -70,6 +83,7 @@ pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
         name: name.map(String::from),
         subresource: rest.get(1).map(|part| (*part).into()),
         rest: rest.len() > 2,
+        is_verb_in_path: in_path.is_some(),
     })
 }
 
@@ -80,7 +94,7 @@ mod tests {
     fn read(method: Method, path: &str, query: &str) -> ResourceRoute {
         match route(&method, path, &Query::parse(query)) {
             Route::Resource(route) => route,
-            Route::Other => panic!("{path} is a resource"),
+            Route::Other | Route::Unreadable => panic!("{path} is a resource"),
         }
     }
 
@@ -112,5 +126,25 @@ mod tests {
             route(&Method::GET, "/apis/apps/v1", &Query::default()),
             Route::Other
         );
+    }
+
+    #[test]
+    fn a_path_can_name_the_verb() {
+        let one = read(Method::GET, "/api/v1/watch/namespaces/a/pods/b", "watch=0");
+        assert!(one.is_verb_in_path);
+        assert_eq!((one.verb, one.resource.as_str()), ("watch", "pods"));
+        assert_eq!(
+            (one.namespace.as_deref(), one.name.as_deref()),
+            (Some("a"), Some("b"))
+        );
+        let all = read(Method::POST, "/apis/apps/v1/watch/deployments", "");
+        assert_eq!((all.verb, all.name), ("watch", None));
+        // Only the first part of a path is a verb.
+        let inner = read(Method::GET, "/api/v1/namespaces/a/watch/b", "");
+        assert_eq!((inner.verb, inner.resource.as_str()), ("get", "watch"));
+        for path in ["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"] {
+            let route = route(&Method::GET, path, &Query::default());
+            assert_eq!(route, Route::Unreadable, "{path}");
+        }
     }
 }

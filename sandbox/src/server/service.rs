@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::access::{authorize, authorize_impersonation};
 use super::deadline::{Limit, is_long_running};
 use super::pods::Upgrade;
+use super::proxy::{Original, Passed, Peer};
 use super::query::Query;
 use super::request::Incoming;
 use super::respond::{self, Body, CreatedName, DryRun};
@@ -35,7 +36,7 @@ pub(super) async fn handle<B>(
     request: Request<B>,
 ) -> io::Result<Response<Body>>
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     // Boxed here, before several tasks wrap it: it is large, and each of them would copy it.
@@ -60,7 +61,7 @@ async fn recovered(
 
 async fn answer<B>(core: Arc<Core>, trust: Trust, request: Request<B>) -> io::Result<Response<Body>>
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (mut parts, body) = request.into_parts();
@@ -70,6 +71,9 @@ where
     let _in_flight = core.metrics.begin(!parts.method.is_safe());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
+    if route == Route::Unreadable {
+        return Ok(respond::unreadable(&parts.uri));
+    }
     let is_long_running = is_long_running(&route);
     // As on a real server a wrong time limit is noticed first.
     let (limit, wrong) = match Limit::of(&route, &query) {
@@ -119,12 +123,20 @@ where
     let accept = header(&parts.headers, ACCEPT);
     let of_failure = negotiate::of_document(&accept, core.cbor);
     let audit = Audit::new(core.log.is_audited());
+    let is_passed_on =
+        matches!(&route, Route::Resource(route) if route.subresource.as_deref() == Some("proxy"));
+    let original = is_passed_on.then(|| Original {
+        uri: parts.uri.clone(),
+        headers: parts.headers.clone(),
+        client: parts.extensions.get().map(|Peer(address)| *address),
+    });
     let mut incoming = Incoming {
         accept,
         record: record.clone(),
         query,
         body,
         upgrade,
+        original,
         audit: audit.clone(),
         deadline: None,
     };
@@ -134,7 +146,7 @@ where
     let takes_fault = user.is_ok() && !is_control;
     let fault = takes_fault.then(|| core.faults.take(&record)).flatten();
     let allowed = user.and_then(|user| match &fault {
-        Some(Fault::Answer(answer)) => Err(answer.to_error()),
+        Some(Fault::Answer(answer)) => Err(answer.to_error(&record)),
         Some(Fault::Lost | Fault::DelayedRequest(_) | Fault::DelayedResponse(_)) | None => Ok(user),
     });
     if let Some(Fault::DelayedRequest(by)) = fault {
@@ -156,8 +168,8 @@ where
                 None => answer.await,
             }
         }
-        (Ok(_), Route::Other) if is_control => controls::handle(&core, incoming).await,
-        (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
+        (Ok(_), _) if is_control => controls::handle(&core, incoming).await,
+        (Ok(_), Route::Other | Route::Unreadable) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
     // Also an error may tell of a change that is not on the disk yet.
@@ -177,7 +189,8 @@ where
         }
     };
     warnings::write(&mut response);
-    if parts.method == Method::HEAD {
+    let is_passed = response.extensions().get::<Passed>().is_some();
+    if parts.method == Method::HEAD && !is_passed {
         respond::cut_body(&mut response);
     }
     let audited = || Audited {
@@ -224,7 +237,7 @@ where
         Some(Fault::DelayedResponse(by)) => sleep(by).await,
         _ => {}
     }
-    if takes_gzip {
+    if takes_gzip && !is_passed {
         return Ok(compress::gzip(response).await);
     }
     Ok(response)
@@ -241,7 +254,7 @@ fn header(headers: &HeaderMap, name: HeaderName) -> String {
 fn named(route: &Route, method: &http::Method) -> RecordedRequest {
     match route {
         Route::Resource(route) => of_resource(route),
-        Route::Other => RecordedRequest {
+        Route::Other | Route::Unreadable => RecordedRequest {
             verb: method.as_str().to_ascii_lowercase(),
             ..RecordedRequest::default()
         },

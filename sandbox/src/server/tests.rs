@@ -38,7 +38,7 @@ fn core(store: Arc<Store>) -> Arc<Core> {
         Features {
             cbor: false,
             controls: false,
-            service_accounts: false,
+            has_simulator: false,
         },
         Registry::new(builtin::kinds()),
     )

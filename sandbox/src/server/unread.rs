@@ -1,5 +1,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,14 +22,27 @@ pub(super) struct Unread<B: Body<Data = Bytes> + Send + Unpin + 'static> {
     /// `None` after the end.
     body: Option<B>,
     core: Option<Arc<Core>>,
+    ending: Ending,
+}
+
+/// Whether a connection ends with a request, because its body is too long to be read for nothing.
+#[derive(Clone, Default)]
+pub(super) struct Ending(Arc<AtomicBool>);
+
+impl Ending {
+    /// Whether the handler has left so much of the body that the connection ends.
+    pub(super) fn is_due(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Unread<B> {
-    /// Reads what is left with a task of the sandbox. Without a sandbox it is not read.
-    pub(super) fn new(body: B, core: Option<Arc<Core>>) -> Self {
+    /// Reads what is left with a task of the sandbox. Without a sandbox it is not read. Notes in `ending` whether that is too much.
+    pub(super) fn new(body: B, core: Option<Arc<Core>>, ending: Ending) -> Self {
         Self {
             body: Some(body),
             core,
+            ending,
         }
     }
 }
@@ -68,6 +82,9 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for Unread<B> {
         };
         if body.is_end_stream() {
             return;
+        }
+        if body.size_hint().lower() > LIMIT as u64 {
+            self.ending.0.store(true, Ordering::Relaxed);
         }
         core.spawn(async move {
             let rest = async {

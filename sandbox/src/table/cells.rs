@@ -115,15 +115,19 @@ pub(super) fn selector(selector: Option<&Value>) -> String {
 /// The name of a class, which says whether an annotation makes it the default class.
 pub(super) fn name_of_class(object: &Value, annotations: &[&str]) -> String {
     let name = text(object, "/metadata/name");
-    let set = object.pointer("/metadata/annotations");
-    let is_default = annotations.iter().any(|known| {
-        set.and_then(|set| set.get(known))
-            .is_some_and(|value| value == "true")
-    });
-    match is_default {
+    match is_default_class(object, annotations) {
         true => format!("{name} (default)"),
         false => name.to_owned(),
     }
+}
+
+/// Whether one of these annotations makes a class the default class.
+pub(super) fn is_default_class(object: &Value, annotations: &[&str]) -> bool {
+    let set = object.pointer("/metadata/annotations");
+    annotations.iter().any(|known| {
+        set.and_then(|set| set.get(known))
+            .is_some_and(|value| value == "true")
+    })
 }
 
 /// Access modes in short.

@@ -43,6 +43,24 @@ pub(super) const NAMESPACES: Printer = Printer {
     cells: |object, now| vec![text(object, "/status/phase").into(), age(object, now)],
 };
 
+pub(super) const COMPONENTS: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Status", "string", 0),
+        ("Message", "string", 0),
+        ("Error", "string", 0),
+    ],
+    cells: |object, _| {
+        let health = &object["conditions"][0];
+        let status = match health["status"] == "True" {
+            true => "Healthy",
+            false => "Unhealthy",
+        };
+        let cell = |field: &str| health[field].as_str().unwrap_or_default().into();
+        vec![status.into(), cell("message"), cell("error")]
+    },
+};
+
 pub(super) const LEASES: Printer = Printer {
     named: true,
     columns: &[("Holder", "string", 0), ("Age", "string", 0)],

@@ -33,4 +33,6 @@ mod workload;
 
 pub use duration::human_duration;
 pub use json_path::JsonPath;
-pub(crate) use render::{Include, MetaVersion, TableOptions, partial_metadata, scale_table, table};
+pub(crate) use render::{
+    Include, MetaVersion, TableOptions, list_table, partial_metadata, scale_table, table,
+};

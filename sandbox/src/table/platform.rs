@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::cells::{NONE, age, items, number, text, text_or};
+use super::cells::{NONE, age, items, labels, number, text, text_or};
 use super::human_duration;
 use super::printer::Printer;
 
@@ -127,6 +127,96 @@ pub(super) const CERTIFICATE_REQUESTS: Printer = Printer {
             text(object, "/spec/username").into(),
             duration.unwrap_or_else(|| NONE.into()).into(),
             request_state(object).into(),
+        ]
+    },
+};
+
+pub(super) const TRUST_BUNDLES: Printer = Printer {
+    named: true,
+    columns: &[("SignerName", "string", 0)],
+    cells: |object, _| vec![text_or(object, "/spec/signerName", NONE).into()],
+};
+
+pub(super) const POD_CERTIFICATES: Printer = Printer {
+    named: true,
+    columns: &[
+        ("PodName", "string", 0),
+        ("ServiceAccountName", "string", 0),
+        ("NodeName", "string", 0),
+        ("SignerName", "string", 0),
+        ("State", "string", 0),
+        ("UnverifiedUserAnnotations", "string", 0),
+    ],
+    cells: |object, _| {
+        let conditions = items(object, "/status/conditions").iter();
+        let states = conditions.map(|condition| text(condition, "/type"));
+        let mut known = states.filter(|state| ["Issued", "Denied", "Failed"].contains(state));
+        vec![
+            text(object, "/spec/podName").into(),
+            text(object, "/spec/serviceAccountName").into(),
+            text(object, "/spec/nodeName").into(),
+            text(object, "/spec/signerName").into(),
+            known.next_back().unwrap_or("Pending").into(),
+            labels(object.pointer("/spec/unverifiedUserAnnotations")).into(),
+        ]
+    },
+};
+
+pub(super) const MIGRATIONS: Printer = Printer {
+    named: true,
+    columns: &[("Resource", "string", 0), ("Status", "string", 0)],
+    cells: |object, _| {
+        let resource = text(object, "/spec/resource/resource");
+        let resource = match text(object, "/spec/resource/group") {
+            "" => resource.to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        let conditions = items(object, "/status/conditions").iter();
+        let held = conditions.filter(|condition| text(condition, "/status") == "True");
+        let states = held.map(|condition| text(condition, "/type"));
+        let mut known = states.filter(|state| ["Running", "Succeeded", "Failed"].contains(state));
+        vec![
+            resource.into(),
+            known.next_back().unwrap_or("Unknown").into(),
+        ]
+    },
+};
+
+pub(super) const DEFINITIONS: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Scope", "string", 0),
+        ("Versions", "string", 0),
+        ("Created At", "date", 0),
+        ("Group", "string", 1),
+        ("Kind", "string", 1),
+        ("ShortNames", "string", 1),
+        ("Established", "boolean", 1),
+    ],
+    cells: |object, _| {
+        let served = items(object, "/spec/versions").iter();
+        let served = served.filter(|version| version["served"] == true);
+        let mut versions: Vec<String> = served
+            .map(|version| {
+                let stored = version["storage"] == true;
+                let mark = if stored { "(storage)" } else { "" };
+                format!("{}{mark}", text(version, "/name"))
+            })
+            .collect();
+        versions.sort_unstable();
+        let short = items(object, "/spec/names/shortNames").iter();
+        let short: Vec<&str> = short.filter_map(Value::as_str).collect();
+        let mut conditions = items(object, "/status/conditions").iter();
+        let established = conditions
+            .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
+        vec![
+            text(object, "/spec/scope").into(),
+            versions.join(",").into(),
+            text(object, "/metadata/creationTimestamp").into(),
+            text(object, "/spec/group").into(),
+            text(object, "/spec/names/kind").into(),
+            short.join(",").into(),
+            established.into(),
         ]
     },
 };

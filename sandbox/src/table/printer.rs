@@ -32,6 +32,7 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("", "namespaces") => cluster::NAMESPACES,
         ("", "nodes") => cluster::NODES,
         ("", "persistentvolumeclaims") => cluster::CLAIMS,
+        ("", "componentstatuses") => cluster::COMPONENTS,
         ("", "events") => cluster::EVENTS,
         ("", "endpoints") => network::ENDPOINTS,
         ("", "persistentvolumes") => storage::VOLUMES,
@@ -61,6 +62,8 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("apiregistration.k8s.io", "apiservices") => platform::API_SERVICES,
         ("autoscaling", _) if is_old => autoscaler::OLD_AUTOSCALERS,
         ("autoscaling", _) => autoscaler::AUTOSCALERS,
+        ("certificates.k8s.io", "clustertrustbundles") => platform::TRUST_BUNDLES,
+        ("certificates.k8s.io", "podcertificaterequests") => platform::POD_CERTIFICATES,
         ("certificates.k8s.io", _) => platform::CERTIFICATE_REQUESTS,
         ("discovery.k8s.io", _) => network::ENDPOINT_SLICES,
         ("flowcontrol.apiserver.k8s.io", "flowschemas") => platform::FLOW_SCHEMAS,
@@ -75,6 +78,7 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("node.k8s.io", _) => platform::RUNTIME_CLASSES,
         ("resource.k8s.io", "resourceclaims") => storage::CLAIMS,
         ("resource.k8s.io", "resourceslices") => storage::SLICES,
+        ("resource.k8s.io", "devicetaintrules") => storage::TAINT_RULES,
         ("resource.k8s.io", _) => cluster::SERVICE_ACCOUNTS,
         ("scheduling.k8s.io", _) => platform::PRIORITY_CLASSES,
         ("storage.k8s.io", "storageclasses") => storage::CLASSES,
@@ -83,8 +87,8 @@ pub(super) fn printer(kind: &ServedKind) -> Option<Printer> {
         ("storage.k8s.io", "csidrivers") => storage::DRIVERS,
         ("storage.k8s.io", "csinodes") => storage::DRIVERS_OF_NODES,
         ("storage.k8s.io", "csistoragecapacities") | ("", "limitranges") => rbac::ROLES,
-        // Both show the time of creation, not the age.
-        ("apiextensions.k8s.io", "customresourcedefinitions") => rbac::ROLES,
+        ("storagemigration.k8s.io", _) => platform::MIGRATIONS,
+        ("apiextensions.k8s.io", "customresourcedefinitions") => platform::DEFINITIONS,
         _ => return None,
     })
 }

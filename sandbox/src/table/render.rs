@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::cells::{age, text};
 use super::printer::{Printer, printer};
+use super::storage::default_class;
 use super::{JsonPath, custom, workload};
 use crate::builtin;
 use crate::registry::{Column, ServedKind};
@@ -50,6 +51,26 @@ pub(crate) fn table<'a>(
         headings,
         now,
     )
+}
+
+/// A table of a list: one of storage classes says which one new claims get.
+pub(crate) fn list_table<'a>(
+    kind: &ServedKind,
+    objects: impl IntoIterator<Item = &'a Value, IntoIter: Clone>,
+    metadata: Value,
+    options: TableOptions,
+    now: Timestamp,
+) -> Value {
+    let objects = objects.into_iter();
+    let mut shown = table(kind, objects.clone(), metadata, options, true, now);
+    let has_default = kind.group == "storage.k8s.io" && kind.plural == "storageclasses";
+    if has_default
+        && let Some(place) = default_class(objects)
+        && let Some(Value::String(name)) = shown.pointer_mut(&format!("/rows/{place}/cells/0"))
+    {
+        name.push_str(" (default)");
+    }
+    shown
 }
 
 /// A table with the `scale` of an object of this kind.
@@ -176,7 +197,10 @@ impl<'a> Columns<'a> {
                 Self::Custom(_) | Self::Age => ("", ""),
             };
             let described = builtin::column_description(group, kind, "Name");
-            all.push(definition("Name", "string", "name", described, 0));
+            // A real server forgets the format here.
+            let is_migration = group == "storagemigration.k8s.io";
+            let format = if is_migration { "" } else { "name" };
+            all.push(definition("Name", "string", format, described, 0));
         }
         match self {
             Self::BuiltIn(printer, group, of) => {

@@ -1,6 +1,10 @@
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
-use super::cells::{access_modes, age, count, items, joined, name_of_class, text, text_or};
+use super::cells::{
+    access_modes, age, count, is_default_class, items, joined, since, text, text_or, time,
+};
 use super::printer::Printer;
 
 const UNSET: &str = "<unset>";
@@ -52,6 +56,22 @@ fn switch(object: &Value, pointer: &str, otherwise: bool) -> Value {
     given.unwrap_or(otherwise).into()
 }
 
+/// The place of the class that new claims get. A list of classes marks its name.
+pub(super) fn default_class<'a>(classes: impl Iterator<Item = &'a Value>) -> Option<usize> {
+    const ANNOTATIONS: [&str; 2] = [
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ];
+    let marked = classes
+        .enumerate()
+        .filter(|(_, class)| is_default_class(class, &ANNOTATIONS));
+    let newest = marked.max_by_key(|(_, class)| {
+        let name = text(class, "/metadata/name");
+        (text(class, "/metadata/creationTimestamp"), Reverse(name))
+    });
+    newest.map(|(place, _)| place)
+}
+
 pub(super) const CLASSES: Printer = Printer {
     named: false,
     columns: &[
@@ -63,12 +83,8 @@ pub(super) const CLASSES: Printer = Printer {
         ("Age", "string", 0),
     ],
     cells: |object, now| {
-        let default = [
-            "storageclass.kubernetes.io/is-default-class",
-            "storageclass.beta.kubernetes.io/is-default-class",
-        ];
         vec![
-            name_of_class(object, &default).into(),
+            text(object, "/metadata/name").into(),
             text(object, "/provisioner").into(),
             text_or(object, "/reclaimPolicy", "Delete").into(),
             text_or(object, "/volumeBindingMode", "Immediate").into(),
@@ -143,6 +159,26 @@ pub(super) const DRIVERS_OF_NODES: Printer = Printer {
     named: true,
     columns: &[("Drivers", "integer", 0), ("Age", "string", 0)],
     cells: |object, now| vec![json!(count(object, "/spec/drivers")), age(object, now)],
+};
+
+pub(super) const TAINT_RULES: Printer = Printer {
+    named: true,
+    columns: &[
+        ("Key", "string", 0),
+        ("Value", "string", 0),
+        ("Effect", "string", 0),
+        ("TimeAdded", "string", 0),
+        ("Age", "string", 0),
+    ],
+    cells: |object, now| {
+        vec![
+            text(object, "/spec/taint/key").into(),
+            text(object, "/spec/taint/value").into(),
+            text(object, "/spec/taint/effect").into(),
+            since(time(object, "/spec/taint/timeAdded"), now).into(),
+            age(object, now),
+        ]
+    },
 };
 
 pub(super) const CLAIMS: Printer = Printer {

@@ -251,4 +251,6 @@ async fn a_body_that_comes_after_the_answer_does_not_end_the_connection() {
     // A server of Go reads no more than 256 KiB that nobody wants.
     let answers = a_late_body(10_000_000).await;
     assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 0, "{answers}");
+    let head = answers.to_lowercase();
+    assert_eq!(head.matches("connection: close").count(), 1, "{answers}");
 }

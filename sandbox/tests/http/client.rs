@@ -147,6 +147,12 @@ impl Client {
         self.post(MAPS, &map).await.object()
     }
 
+    /// How many objects a list has.
+    pub(crate) async fn count(&self, path: &str) -> usize {
+        let list = self.get(path).await.object();
+        list["items"].as_array().unwrap().len()
+    }
+
     /// Repeats a GET until `done` is true, for what controllers of the server do later.
     pub(crate) async fn until(&self, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
         for _ in 0..1000 {

@@ -191,7 +191,7 @@ async fn definitions_that_would_cost_too_much_are_refused() {
         rule(format!("{}true{}", "(".repeat(50_000), ")".repeat(50_000))),
         rule(format!("{}true{}", "(".repeat(16_000), ")".repeat(16_000))),
         rule(format!("{}true", "!-".repeat(16_000))),
-        rule(format!("{}true", "!".repeat(50_000))),
+        rule(format!("{}\n", "#".repeat(15_000)).repeat(6)),
         rule(format!("1{} > 0", "+1".repeat(50_000))),
         rule(format!("1{} > 0", "+1".repeat(15_000))),
         rule(format!("self{}", ".a".repeat(15_000))),

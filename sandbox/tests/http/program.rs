@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -29,10 +30,10 @@ use tokio_rustls::TlsConnector;
 
 use super::https::{ask, get};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_pilothouse-sandbox");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pilothouse-sandbox");
 
 /// A running program. Dropping it kills the program.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -42,7 +43,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    fn start(program: &Path, arguments: &[impl AsRef<OsStr>]) -> Self {
+    pub(crate) fn start(program: &Path, arguments: &[impl AsRef<OsStr>]) -> Self {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -52,7 +53,7 @@ impl Running {
     }
 
     /// The address in the first line that has one.
-    fn addr(&mut self) -> SocketAddr {
+    pub(crate) fn addr(&mut self) -> SocketAddr {
         address(BufReader::new(self.0.stdout.take().unwrap()))
     }
 
@@ -62,7 +63,7 @@ impl Running {
     }
 
     /// Sends SIGTERM, and returns whether the program ended with code 0.
-    fn stop(mut self) -> bool {
+    pub(crate) fn stop(mut self) -> bool {
         let pid = self.0.id().to_string();
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
         self.0.wait().unwrap().success()
@@ -306,7 +307,7 @@ async fn refuses(addr: SocketAddr, config: &Arc<ClientConfig>) -> bool {
 }
 
 /// The value of a key of a kubeconfig.
-fn value(kubeconfig: &Path, key: &str) -> String {
+pub(crate) fn value(kubeconfig: &Path, key: &str) -> String {
     let config = fs::read_to_string(kubeconfig).unwrap();
     let (_, rest) = config.split_once(&format!("{key}: ")).unwrap();
     rest.lines().next().unwrap().to_owned()
@@ -332,10 +333,12 @@ async fn what_a_client_was_told_survives_that_the_program_is_killed() {
             .map(|map| map["metadata"]["name"].as_str().unwrap().to_owned())
             .collect();
         assert!(told.is_subset(&found), "{told:?} {found:?}");
-        // Four clients write until the program is gone.
+        // Four clients write until the program is gone, which is killed after some answers.
+        let answers = Arc::new(AtomicUsize::new(0));
         let writers: JoinSet<Vec<String>> = (0..4)
             .map(|writer| {
                 let (client, token) = (client.clone(), token.clone());
+                let answers = answers.clone();
                 async move {
                     let mut told = Vec::new();
                     for number in 0.. {
@@ -350,12 +353,19 @@ async fn what_a_client_was_told_survives_that_the_program_is_killed() {
                             Some(201) => told.push(name),
                             _ => break,
                         }
+                        answers.fetch_add(1, Ordering::Relaxed);
                     }
                     told
                 }
             })
             .collect();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let some = async {
+            while answers.load(Ordering::Relaxed) < 40 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let some = tokio::time::timeout(Duration::from_secs(60), some).await;
+        some.expect("it answers");
         // Dropping kills it with SIGKILL.
         drop(running);
         let written: Vec<String> = writers.join_all().await.concat();
@@ -432,7 +442,7 @@ fn keeping(folder: &Path) -> [String; 4] {
 }
 
 /// A client and the token of the administrator.
-fn administrator(kubeconfig: &Path) -> (Arc<ClientConfig>, String) {
+pub(crate) fn administrator(kubeconfig: &Path) -> (Arc<ClientConfig>, String) {
     let ca = STANDARD
         .decode(value(kubeconfig, "certificate-authority-data"))
         .unwrap();

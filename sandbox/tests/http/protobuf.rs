@@ -203,10 +203,8 @@ async fn discovery_has_a_form_in_protobuf() {
         document["items"][0]["metadata"]["name"],
         "apiregistration.k8s.io"
     );
-    assert_eq!(
-        get(&client, "/version", PROTOBUF).await.1,
-        "application/json"
-    );
+    let (code, content_type, status) = get(&client, "/version", PROTOBUF).await;
+    assert_eq!((code, &*content_type), (406, PROTOBUF), "{status}");
     assert_eq!(
         get(&client, &format!("{NAMESPACES}?limit=x"), PROTOBUF)
             .await

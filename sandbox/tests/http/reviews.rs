@@ -1,4 +1,4 @@
-//! Authentication and authorization: token reviews, access reviews and RBAC.
+//! Authorization: access reviews and RBAC.
 
 use http::Request;
 use http_body_util::Full;
@@ -10,7 +10,7 @@ use crate::client::{Answer, Client, MAPS, NAMESPACES};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// A server with RBAC. Requests are the administrator's unless they have a token.
-async fn guarded() -> Client {
+pub(super) async fn guarded() -> Client {
     let none = [""; 0];
     let sandbox = Sandbox::builder().seed(1).rbac(true);
     let sandbox = sandbox
@@ -45,7 +45,7 @@ async fn ask(
     client.send(request.body(Full::from(body)).unwrap()).await
 }
 
-async fn read(client: &Client, token: &str, path: &str) -> u16 {
+pub(super) async fn read(client: &Client, token: &str, path: &str) -> u16 {
     ask(client, token, "GET", path, &[], Value::Null).await.code
 }
 
@@ -58,7 +58,7 @@ fn binding(kind: &str, name: &str, role: &str, subject: Value) -> Value {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name}, "subjects": [subject]})
 }
 
-async fn review(client: &Client, kind: &str, spec: Value) -> Value {
+pub(super) async fn review(client: &Client, kind: &str, spec: Value) -> Value {
     let group = if kind == "TokenReview" {
         "authentication"
     } else {
@@ -67,135 +67,6 @@ async fn review(client: &Client, kind: &str, spec: Value) -> Value {
     let path = format!("/apis/{group}.k8s.io/v1/{}s", kind.to_lowercase());
     let body = json!({"apiVersion": format!("{group}.k8s.io/v1"), "kind": kind, "spec": spec});
     client.post(&path, &body).await.object()["status"].clone()
-}
-
-#[tokio::test]
-async fn a_token_review_names_the_user_of_a_known_token() {
-    let client = guarded().await;
-    assert_eq!(
-        review(&client, "TokenReview", json!({"token": "ann"})).await,
-        json!({
-            "authenticated": true, "audiences": ["https://kubernetes.default.svc.cluster.local"],
-            "user": {"username": "ann", "groups": ["staff", "system:authenticated"]},
-        })
-    );
-    let nobody = review(&client, "TokenReview", json!({"token": "none"})).await;
-    assert!(
-        nobody["authenticated"].is_null() && nobody["error"].is_string(),
-        "{nobody}"
-    );
-    let other = review(
-        &client,
-        "TokenReview",
-        json!({"token": "ann", "audiences": ["vault"]}),
-    )
-    .await;
-    assert!(other["authenticated"].is_null(), "{other}");
-    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-    assert_eq!(client.post(path, &json!({"spec": {}})).await.code, 400);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_account_token_is_valid_for_its_audience_and_lifetime() {
-    let client = guarded().await;
-    let accounts = "/api/v1/namespaces/default/serviceaccounts";
-    client
-        .post(accounts, &json!({"metadata": {"name": "robot"}}))
-        .await
-        .object();
-    let issue = async |spec: Value| {
-        let path = format!("{accounts}/robot/token");
-        let issued = client.post(&path, &json!({"spec": spec})).await.object();
-        issued["status"]["token"].as_str().unwrap().to_owned()
-    };
-    let own = issue(json!({"expirationSeconds": 600})).await;
-    let vault = issue(json!({"audiences": ["vault", "other"]})).await;
-    let status = review(&client, "TokenReview", json!({"token": own})).await;
-    assert_eq!(
-        status["user"]["username"],
-        "system:serviceaccount:default:robot"
-    );
-    let status = review(
-        &client,
-        "TokenReview",
-        json!({"token": vault, "audiences": ["vault"]}),
-    )
-    .await;
-    assert_eq!(
-        (&status["authenticated"], &status["audiences"]),
-        (&json!(true), &json!(["vault"]))
-    );
-    assert!(
-        review(&client, "TokenReview", json!({"token": vault})).await["authenticated"].is_null()
-    );
-    assert_eq!(read(&client, &own, "/version").await, 200);
-    assert_eq!(read(&client, &vault, "/version").await, 401);
-    tokio::time::sleep(std::time::Duration::from_secs(601)).await;
-    assert!(review(&client, "TokenReview", json!({"token": own})).await["authenticated"].is_null());
-    assert_eq!(read(&client, &own, "/version").await, 401);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_ends_with_its_service_account_and_with_the_pod_that_it_is_bound_to() {
-    let client = guarded().await;
-    let core = "/api/v1/namespaces/default";
-    let account = json!({"metadata": {"name": "robot"}});
-    let accounts = format!("{core}/serviceaccounts");
-    client.post(&accounts, &account).await.object();
-    let pod = json!({"metadata": {"name": "one"}, "spec": {
-        "serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]}});
-    client.post(&format!("{core}/pods"), &pod).await.object();
-    let issue = async |spec: Value| {
-        let path = format!("{accounts}/robot/token");
-        let issued = client.post(&path, &json!({"spec": spec})).await.object();
-        issued["status"]["token"].as_str().unwrap().to_owned()
-    };
-    let reference = json!({"kind": "Pod", "apiVersion": "v1", "name": "one"});
-    let bound = issue(json!({"boundObjectRef": reference})).await;
-    let free = issue(json!({})).await;
-    let both = async || {
-        [
-            read(&client, &bound, "/version").await,
-            read(&client, &free, "/version").await,
-        ]
-    };
-    assert_eq!(both().await, [200, 200]);
-    client.delete(&format!("{core}/pods/one")).await.object();
-    assert_eq!(both().await, [401, 200]);
-    let status = review(&client, "TokenReview", json!({"token": bound})).await;
-    assert_eq!(
-        status["error"],
-        "[invalid bearer token, service account token has been invalidated]"
-    );
-    // Another account of the same name is another account.
-    client.delete(&format!("{accounts}/robot")).await.object();
-    assert_eq!(both().await, [401, 401]);
-    client.post(&accounts, &account).await.object();
-    assert_eq!(both().await, [401, 401]);
-}
-
-#[tokio::test]
-async fn a_token_review_gives_the_reason_for_a_refusal_and_audiences_in_the_requested_order() {
-    let client = guarded().await;
-    let accounts = "/api/v1/namespaces/default/serviceaccounts";
-    let robot = json!({"metadata": {"name": "robot"}});
-    client.post(accounts, &robot).await.object();
-    let spec = json!({"spec": {"audiences": ["one", "two"]}});
-    let issued = client.post(&format!("{accounts}/robot/token"), &spec).await;
-    let token = issued.object()["status"]["token"].clone();
-    let of = async |token: &Value, audiences: Value| {
-        let spec = json!({"token": token, "audiences": audiences});
-        review(&client, "TokenReview", spec).await
-    };
-    let nobody = of(&json!("nobody"), json!([])).await;
-    assert_eq!(nobody["error"], "invalid bearer token");
-    let others = of(&token, json!(["three"])).await;
-    assert_eq!(
-        others["error"],
-        "[invalid bearer token, token audiences [\"one\" \"two\"] is invalid for the target audiences [\"three\"]]"
-    );
-    let both = of(&token, json!(["two", "three", "one"])).await;
-    assert_eq!(both["audiences"], json!(["two", "one"]));
 }
 
 #[tokio::test]
@@ -209,6 +80,39 @@ async fn reviews_can_be_created_but_not_listed_or_read() {
         let path = format!("/apis/{kind}");
         assert_eq!(client.get(&path).await.code, 405, "{kind}");
         assert_eq!(client.get(&format!("{path}/a")).await.code, 404, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_of_a_review_is_named_as_missing() {
+    let client = guarded().await;
+    let attributes = json!({"verb": "get", "resource": "pods", "namespace": "default"});
+    for (kind, path, spec) in [
+        (
+            "SubjectAccessReview",
+            "subjectaccessreviews",
+            json!({"user": "ann", "resourceAttributes": attributes}),
+        ),
+        (
+            "SelfSubjectAccessReview",
+            "selfsubjectaccessreviews",
+            json!({"resourceAttributes": attributes}),
+        ),
+        (
+            "LocalSubjectAccessReview",
+            "namespaces/default/localsubjectaccessreviews",
+            json!({"user": "ann", "resourceAttributes": attributes}),
+        ),
+    ] {
+        let path = format!("/apis/authorization.k8s.io/v1/{path}");
+        let mut review =
+            json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec});
+        let plain = client.post(&path, &review).await;
+        assert_eq!(plain.code, 201, "{}", plain.text);
+        review["metadata"] = json!({"labels": {"a": "b"}});
+        let refused = client.post(&path, &review).await;
+        let message = format!("the sandbox does not implement metadata of {kind}");
+        assert_eq!(refused.failure(), (501, "NotImplemented", &*message));
     }
 }
 
@@ -455,6 +359,35 @@ async fn a_user_sees_the_rules_of_its_roles_and_which_roles_are_missing() {
             .unwrap()
             .contains(&rules[0])
     );
+}
+
+#[tokio::test]
+async fn the_administrator_sees_the_rules_of_the_roles_and_not_the_privilege_of_its_group() {
+    let client = guarded().await;
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+    let review = json!({"spec": {"namespace": "default"}});
+    let rules = async || {
+        let answer = client.post(path, &review).await.object();
+        answer["status"]["resourceRules"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+    // Those of the bindings of `cluster-admin` and of `system:basic-user`.
+    let own = rules().await;
+    assert!(own.contains(&all) && own.len() > 1, "{own:?}");
+    client
+        .delete(&format!("{ROLES}/clusterrolebindings/cluster-admin"))
+        .await
+        .object();
+    assert!(!rules().await.contains(&all));
+    // It may do everything all the same, also give others what no role gives it.
+    let role = role("ClusterRole", "all", json!([all]));
+    client
+        .post(&format!("{ROLES}/clusterroles"), &role)
+        .await
+        .object();
 }
 
 #[tokio::test]

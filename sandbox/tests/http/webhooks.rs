@@ -1,6 +1,8 @@
 //! Webhooks over HTTPS, in real time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,14 +20,17 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::migrations::{MIGRATIONS, is_over};
 use crate::client::{Client, MAPS};
 
 const CONFIGURATIONS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-/// A webhook that denies everything, with a certificate for `name`.
+/// A webhook that allows what it is asked at `/allow` and denies the rest, with a certificate for `name`.
 struct Hook {
     address: String,
+    /// How often it was asked.
+    asked: Arc<AtomicUsize>,
     authority: String,
     _task: JoinSet<()>,
 }
@@ -47,6 +52,8 @@ impl Hook {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
         let mut task = JoinSet::new();
         task.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -54,13 +61,18 @@ impl Hook {
                     continue;
                 };
                 let connection = http1::Builder::new();
+                let counted = service_fn(|request| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    answer(request)
+                });
                 let _ = connection
-                    .serve_connection(TokioIo::new(stream), service_fn(answer))
+                    .serve_connection(TokioIo::new(stream), counted)
                     .await;
             }
         });
         Self {
             address,
+            asked,
             authority: STANDARD.encode(cert.pem()),
             _task: task,
         }
@@ -95,7 +107,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyp
     }
     let answer = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-        "response": {"uid": review["request"]["uid"], "allowed": false, "status": {"message": path}},
+        "response": {"uid": review["request"]["uid"], "allowed": path.starts_with("/allow"), "status": {"message": path}},
     });
     Ok(Response::new(Full::new(answer.to_string().into())))
 }
@@ -288,4 +300,37 @@ async fn a_handler_that_panics_is_a_failed_call() {
     let place = json!({"service": {"namespace": "default", "name": "rules"}});
     let message = message(&client, place).await;
     assert!(message.contains("failed to call webhook"), "{message}");
+}
+
+#[tokio::test]
+async fn a_migration_asks_a_webhook_once_about_each_object() {
+    let hook = Hook::new("127.0.0.1").await;
+    let sandbox = Sandbox::builder().simulator(true).build().unwrap();
+    let client = Client::of(sandbox).await;
+    client.post(MAPS, &json!({"metadata": {"name": "a"}})).await;
+    // The simulator adds a map to each namespace.
+    let count = client.count("/api/v1/namespaces").await + 1;
+    let late = Instant::now() + Duration::from_secs(20);
+    while client.count("/api/v1/configmaps").await < count {
+        assert!(Instant::now() < late, "the simulator adds no maps");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let place =
+        json!({"url": format!("https://{}/allow", hook.address), "caBundle": hook.authority});
+    let configuration = json!({"metadata": {"name": "rules"}, "webhooks": [{
+        "name": "rules.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": place,
+        "rules": [{"operations": ["UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+    }]});
+    client.post(CONFIGURATIONS, &configuration).await.object();
+    let migration =
+        json!({"metadata": {"name": "maps"}, "spec": {"resource": {"resource": "configmaps"}}});
+    client.post(MIGRATIONS, &migration).await.object();
+    let path = format!("{MIGRATIONS}/maps");
+    let late = Instant::now() + Duration::from_secs(20);
+    while !is_over(&client.get(&path).await.json) {
+        assert!(Instant::now() < late, "the migration never ends");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(hook.asked.load(Ordering::Relaxed), count);
 }

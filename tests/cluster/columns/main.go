@@ -1,6 +1,6 @@
 // Command columns prints what Kubernetes says about the columns of the tables of its kinds.
 //
-//	go run ./columns v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/columns.json.gz
+//	go run ./columns v1.37.2 | gzip -n9 > ../../sandbox/src/builtin/data/columns.json.gz
 //
 // It prints {"source": ..., "columns": {kind: {column: description}}}. A kind is the name of its Go type with its group, as in
 // `apps/Deployment`. The columns of the empty kind are those of kinds without a printer.
@@ -13,6 +13,8 @@ import (
 	"path"
 	"reflect"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	definitions "k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	apiservices "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
@@ -46,6 +48,11 @@ func main() {
 		panic(err)
 	}
 	columns.add("apiregistration/APIService", table.ColumnDefinitions)
+	table, err = definitions.New().ConvertToTable(context.Background(), &apiextensions.CustomResourceDefinitionList{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	columns.add("apiextensions/CustomResourceDefinition", table.ColumnDefinitions)
 	metadata := metav1.ObjectMeta{}.SwaggerDoc()
 	created := metadata["creationTimestamp"]
 	columns[""] = map[string]string{"Name": metadata["name"], "Age": created, "Created At": created}

@@ -1,7 +1,7 @@
 // Command internaltypes prints the internal Go types of Kubernetes, in which kube-apiserver shows values in some errors: the
 // names of their fields in JSON, in their order, and the names that the same fields have in the API.
 //
-//	go run ./internaltypes v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/internal.json.gz
+//	go run ./internaltypes v1.37.2 | gzip -n9 > ../../sandbox/src/builtin/data/internal.json.gz
 //
 // It prints {"source": ..., "types": {struct: [[shown name, name in the API, type], ...]}}. A struct is named after its group
 // and itself. A type is one of
@@ -11,8 +11,7 @@
 //	@name               a struct
 //	#Quantity, ...      a type with a JSON form of its own
 //
-// and begins with "*" if no value is shown as null, and with "?" if no value is left out. A name in the API begins with "/" if
-// the field belongs to the owner of the struct there.
+// and begins with "*" if no value is shown as null, and with "?" if no value is left out.
 package main
 
 import (
@@ -24,30 +23,31 @@ import (
 
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/batch"
+	"k8s.io/kubernetes/pkg/apis/certificates"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	"k8s.io/kubernetes/pkg/apis/resource"
 	"k8s.io/kubernetes/pkg/apis/storage"
+	"k8s.io/kubernetes/pkg/apis/storagemigration"
 )
 
 var (
 	roots = []any{
-		core.PodSpec{}, core.PodTemplateSpec{}, core.PersistentVolumeClaimSpec{}, core.PersistentVolumeSource{},
+		core.PodSpec{}, core.PodTemplateSpec{}, core.PersistentVolumeClaim{}, core.PersistentVolumeSource{},
 		core.VolumeNodeAffinity{}, core.ServicePort{}, core.Taint{}, core.NodeAddress{},
 		apps.DeploymentStrategy{}, apps.DaemonSetUpdateStrategy{}, apps.StatefulSetUpdateStrategy{},
 		batch.PodFailurePolicy{}, batch.SuccessPolicy{}, batch.UncountedTerminatedPods{},
 		networking.ParentReference{}, policy.PodDisruptionBudgetSpec{}, rbac.RoleRef{},
 		resource.ResourceClaimSpec{}, resource.ResourceClaimTemplateSpec{}, resource.ResourceSliceSpec{},
 		storage.VolumeAttachmentSpec{}, storage.CSINodeDriver{},
+		certificates.PodCertificateRequestSpec{}, storagemigration.StorageVersionMigrationSpec{},
 	}
-	// What has another name in the API, or stands elsewhere.
+	// What has another name in the API.
 	renamed = map[string]string{
-		"PodSecurityContext.HostNetwork": "/hostNetwork", "PodSecurityContext.HostPID": "/hostPID",
-		"PodSecurityContext.HostIPC": "/hostIPC", "PodSecurityContext.HostUsers": "/hostUsers",
-		"PodSecurityContext.ShareProcessNamespace": "/shareProcessNamespace",
-		"GlusterfsVolumeSource.EndpointsName":      "endpoints", "GlusterfsPersistentVolumeSource.EndpointsName": "endpoints",
+		"PodSpec.DeprecatedServiceAccount":    "serviceAccount",
+		"GlusterfsVolumeSource.EndpointsName": "endpoints", "GlusterfsPersistentVolumeSource.EndpointsName": "endpoints",
 		"RBDVolumeSource.CephMonitors": "monitors", "RBDVolumeSource.RBDImage": "image", "RBDVolumeSource.RBDPool": "pool",
 		"RBDVolumeSource.RadosUser": "user", "RBDPersistentVolumeSource.CephMonitors": "monitors",
 		"RBDPersistentVolumeSource.RBDImage": "image", "RBDPersistentVolumeSource.RBDPool": "pool",

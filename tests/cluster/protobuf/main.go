@@ -1,7 +1,7 @@
 // Command protobuf prints the table by which the sandbox reads and writes Kubernetes protobuf, and by which the client reads it: the fields of every message of
 // k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator, with their numbers and their JSON names.
 //
-//	go run ./protobuf v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/protobuf.json.gz
+//	go run ./protobuf v1.37.2 | gzip -n9 > ../../sandbox/src/builtin/data/protobuf.json.gz
 //
 // The client's table is of the newest release of k8s-openapi, so that no field of its types is lost. It also has what older releases have and the newest
 // one lacks, for older servers. Run this program in a module that requires k8s.io/api, apimachinery, apiextensions-apiserver, client-go and
@@ -105,7 +105,8 @@ func main() {
 	}
 }
 
-// Adds what an older table has and this one lacks. The number of a field is never used again.
+// Adds what an older table has and this one lacks. The number of a field is never used again. A newer release does not write
+// the field, so it is only there if it is set.
 func keep(path string) {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -124,11 +125,15 @@ func keep(path string) {
 		}
 	}
 	for name, fields := range older.Messages {
-		if messages[name] == nil {
+		known := messages[name] != nil
+		if !known {
 			messages[name] = map[string]string{}
 		}
 		for field, text := range fields {
 			if _, has := messages[name][field]; !has {
+				if known {
+					text = strings.Replace(text, "!", "", 1)
+				}
 				messages[name][field] = text
 			}
 		}

@@ -1,7 +1,7 @@
 // Command types prints details of the Go types of the sandbox's kinds that OpenAPI lacks: the names of field types, which
 // appear in error messages, and the fields that Go writes even if they are not set.
 //
-//	go run ./types v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/types.json.gz
+//	go run ./types v1.37.2 | gzip -n9 > ../../sandbox/src/builtin/data/types.json.gz
 //
 // It prints {"source": ..., "types": {struct: {field: type}}}. A type is one of
 //
@@ -40,6 +40,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
@@ -59,14 +60,17 @@ var (
 		authorizationv1.LocalSubjectAccessReview{}, authorizationv1.SelfSubjectAccessReview{},
 		authorizationv1.SelfSubjectRulesReview{}, authorizationv1.SubjectAccessReview{},
 		autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.Scale{}, autoscalingv2.HorizontalPodAutoscaler{},
-		batchv1.CronJob{}, batchv1.Job{}, certificatesv1.CertificateSigningRequest{}, coordinationv1.Lease{},
+		batchv1.CronJob{}, batchv1.Job{}, certificatesv1.CertificateSigningRequest{}, certificatesv1.ClusterTrustBundle{},
+		certificatesv1.PodCertificateRequest{}, coordinationv1.Lease{},
 		discoveryv1.EndpointSlice{}, eventsv1.Event{}, flowcontrolv1.FlowSchema{}, flowcontrolv1.PriorityLevelConfiguration{},
 		networkingv1.IPAddress{}, networkingv1.Ingress{}, networkingv1.IngressClass{}, networkingv1.NetworkPolicy{},
 		networkingv1.ServiceCIDR{}, nodev1.RuntimeClass{}, policyv1.Eviction{}, policyv1.PodDisruptionBudget{},
 		rbacv1.ClusterRole{}, rbacv1.ClusterRoleBinding{}, rbacv1.Role{}, rbacv1.RoleBinding{},
-		resourcev1.DeviceClass{}, resourcev1.ResourceClaim{}, resourcev1.ResourceClaimTemplate{}, resourcev1.ResourceSlice{},
+		resourcev1.DeviceClass{}, resourcev1.DeviceTaintRule{}, resourcev1.ResourceClaim{},
+		resourcev1.ResourceClaimTemplate{}, resourcev1.ResourceSlice{},
 		schedulingv1.PriorityClass{}, storagev1.CSIDriver{}, storagev1.CSINode{}, storagev1.CSIStorageCapacity{},
 		storagev1.StorageClass{}, storagev1.VolumeAttachment{}, storagev1.VolumeAttributesClass{},
+		storagemigrationv1.StorageVersionMigration{},
 	}
 	marshaler = reflect.TypeFor[json.Marshaler]()
 	types     = map[string]map[string]string{}

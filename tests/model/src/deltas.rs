@@ -91,7 +91,7 @@ fn no_delta_is_lost_or_overtaken_between_producer_and_consumer() {
 fn a_producer_at_the_bound_continues_when_there_is_room_and_never_exceeds_the_bound() {
     check(2, || {
         let queue = queue();
-        let bound = RealFifo::<u16>::BOUND;
+        let bound = RealFifo::<u16>::FIRST_LIST_BATCH;
         block_on(queue.push_page(page(bound)));
         let producers: Vec<_> = (1..=2)
             .map(|number| {

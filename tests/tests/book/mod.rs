@@ -1,4 +1,4 @@
-//! Checks of the book: each error has an entry, each link leads somewhere, each concept has a picture, each command exists, a browser shows each page, and the tables of the reference are those of the programs.
+//! Checks of the book: each error has an entry, each link leads somewhere, each concept has a picture, the pages of "Moving here" show whole programs, each command exists, a browser shows each page, and the tables of the reference are those of the programs.
 
 use std::{
     fs,
@@ -9,6 +9,7 @@ mod browser;
 mod commands;
 mod errors;
 mod links;
+mod moving;
 mod pictures;
 mod recipes;
 mod reference;

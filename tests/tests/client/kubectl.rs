@@ -121,6 +121,60 @@ async fn runs_and_forwards(program: &Path, websockets: bool) {
     sandbox.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_shows_how_long_a_job_runs_and_has_run() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    const MINUTE: Duration = Duration::from_secs(60);
+    for program in &programs() {
+        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+        sandbox.pods().of("report").succeed_after(5 * HOUR);
+        let server = sandbox
+            .serve_https(([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap();
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config"), sandbox.kubeconfig(&server)).unwrap();
+        let kubectl = Kubectl {
+            program,
+            home: &home,
+            websockets: true,
+        };
+        let ok = async |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (code, output, errors) = kubectl.run(&words).await;
+            assert_eq!(code, Some(0), "kubectl {line}: {errors}");
+            output
+        };
+        let row = async || {
+            let row = ok("get jobs --no-headers").await;
+            row.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        ok("create job report --image=report").await;
+        let runs = async { while !ok("get pods").await.contains(" Running ") {} };
+        timeout(PATIENCE, runs).await.expect("the Pod runs");
+        // Half a minute is left until a cell changes.
+        sandbox.advance_clock(3 * HOUR + 20 * MINUTE + MINUTE / 2);
+        let running = row().await;
+        assert_eq!(running, ["report", "Running", "0/1", "3h20m", "3h20m"]);
+        sandbox.advance_clock(100 * MINUTE);
+        ok("wait --for=condition=Complete job/report --timeout=60s").await;
+        let finished = row().await;
+        assert_eq!(finished, ["report", "Complete", "1/1", "5h", "5h"]);
+        sandbox.advance_clock(24 * HOUR);
+        let later = row().await;
+        assert_eq!(later, ["report", "Complete", "1/1", "5h", "29h"]);
+        let headers = ok("get jobs").await;
+        let headers: Vec<&str> = headers.split_whitespace().take(5).collect();
+        assert_eq!(
+            headers,
+            ["NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE"]
+        );
+        sandbox.shutdown().await;
+    }
+}
+
 /// `kubectl create` sends protobuf. An old kubectl creates versions that are no longer served, so only the first one runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_creates_objects() {
@@ -360,6 +414,14 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
         "{other:?}"
     );
 
+    processes(kubectl, target).await;
+    forward(kubectl, namespace).await;
+}
+
+/// Executes programs, attaches to one, and copies files, in a Pod `web` that runs.
+async fn processes(kubectl: &Kubectl<'_>, target: &Target) {
+    let namespace = target.namespace.as_str();
+    let ok = |output: &str| (Some(0), output.to_owned(), String::new());
     let echo = ["-n", namespace, "exec", "web", "--", "echo", "out", "err"];
     let echo = kubectl.run(&echo).await;
     assert_eq!(echo, (Some(0), "out".into(), "err".into()));
@@ -398,5 +460,4 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     drop(attached);
 
     copy(kubectl, namespace).await;
-    forward(kubectl, namespace).await;
 }

@@ -15,7 +15,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Resource versions in messages.
 static VERSION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)((?:resource ?version|precondition|object meta|, current)[^0-9]{0,24})[0-9]+")
+    Regex::new(r"(?i)((?:resource ?version|decodable revision|precondition|object meta|, current)[^0-9]{0,24})[0-9]+")
         .unwrap()
 });
 /// The user agent of the test, which contains the name of its program.

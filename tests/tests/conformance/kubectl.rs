@@ -42,26 +42,7 @@ impl Kubectl {
     /// `line` is split at spaces; single quotes hold words together. What follows ` # ` tells the line from an equal one.
     /// `{namespace}` stands for the namespace. The working folder is `manifests`. The editor replaces `before` by `after`.
     pub(crate) async fn run(&self, namespace: &str, line: &str, input: &str) -> Printed {
-        let program = self.program.as_ref().expect("a kubectl");
-        let home = self.homes.path().join(namespace);
-        fs::create_dir_all(&home).unwrap();
-        let line = line.split(" # ").next().unwrap_or_default();
-        let line = line.replace("{namespace}", namespace);
-        let mut child = Command::new(program)
-            .arg(format!("--namespace={namespace}"))
-            .args(words(&line))
-            .env_clear()
-            .env("PATH", env::var_os("PATH").unwrap_or_default())
-            .env("HOME", &home)
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("KUBE_EDITOR", "sed -i s/before/after/")
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/manifests"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut child = self.command(namespace, line).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // A command that does not read its input closes it early.
         let _ = stdin.write_all(input.as_bytes()).await;
@@ -75,6 +56,30 @@ impl Kubectl {
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
         }
+    }
+
+    /// Returns a command for a line as that of [`run`](Self::run), with pipes for its input and outputs.
+    pub(crate) fn command(&self, namespace: &str, line: &str) -> Command {
+        let program = self.program.as_ref().expect("a kubectl");
+        let home = self.homes.path().join(namespace);
+        fs::create_dir_all(&home).unwrap();
+        let line = line.split(" # ").next().unwrap_or_default();
+        let line = line.replace("{namespace}", namespace);
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--namespace={namespace}"))
+            .args(words(&line))
+            .env_clear()
+            .env("PATH", env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBE_EDITOR", "sed -i s/before/after/")
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/manifests"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod arguments;
 mod cases;
+mod cbor;
 mod comparison;
 #[path = "../gallery/mod.rs"]
 mod gallery;
@@ -20,6 +21,7 @@ mod judge;
 mod known_differences;
 mod kubectl;
 mod printed;
+mod programs;
 mod run;
 mod scenarios;
 mod servers;

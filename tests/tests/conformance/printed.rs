@@ -33,6 +33,10 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             r"\b10\.(9[6-9]|10[0-9]|11[01])\.[0-9]+\.[0-9]+\b *",
             "<address> ",
         ),
+        // The ID that a container runtime has for a Pod.
+        (r"to pod [0-9a-zA-Z<>_-]+, uid :", "to pod <id>, uid :"),
+        // The port of this machine that kubectl forwards.
+        (r"(localPort=)[0-9]+", "${1}<port>"),
         // The ports that a server allots, at the nodes.
         (r"\b3[0-2][0-9]{3}(/TCP|/UDP)\b", "<port>${1}"),
         (r"(nodePort: )3[0-2][0-9]{3}", "${1}<port>"),
@@ -51,6 +55,8 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(, was )[0-9]+", "${1}<version>"),
         // Ages, alone in a column or in brackets. The spaces after one depend on its length.
         (r"(?m)(^| )[0-9]+(s|ms|m[0-9]*s?)( +|$)", "${1}<age> "),
+        // One beside another, whose spaces the row above has taken.
+        (r"(?m)(<age> )[0-9]+(s|ms|m[0-9]*s?)( +|$)", "${1}<age> "),
         (r"\([0-9]+(s|ms|m[0-9]*s?)\)", "(<age>)"),
     ]
     .into_iter()

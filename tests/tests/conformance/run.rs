@@ -1,17 +1,18 @@
 //! Runs a scenario against one server and records its answers.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use pilothouse::client::{Body, Client};
+use pilothouse::client::{Body, Client, Error as ClientError, Upgraded};
 use pilothouse_sandbox::internals::protobuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
-use crate::{kubectl::Kubectl, printed::normalised, servers::Server};
+use crate::{cbor, kubectl::Kubectl, printed::normalised, servers::Server};
 
 /// How long to wait for an event of a watch that sends fewer than expected.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -45,7 +46,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    fn new(method: Method, path: impl Into<String>) -> Self {
+    pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
             path: path.into(),
@@ -119,6 +120,19 @@ impl Ask {
             self = self.raw(PROTOBUF, protobuf::encode(&object).unwrap());
         }
         self.accept(PROTOBUF)
+    }
+
+    /// Sends the body in CBOR, and accepts CBOR. An apply stays one.
+    pub(crate) fn in_cbor(mut self) -> Self {
+        if let Some(body) = &self.body {
+            let value = serde_json::from_slice(body).unwrap();
+            let content_type = match self.content_type {
+                "application/apply-patch+yaml" => "application/apply-patch+cbor",
+                _ => cbor::CBOR,
+            };
+            self = self.raw(content_type, cbor::encode(&value));
+        }
+        self.accept(cbor::CBOR)
     }
 
     /// Sends the request as another user.
@@ -206,6 +220,16 @@ impl Run {
         self.record(step, body);
     }
 
+    /// Returns a command of kubectl that the caller starts.
+    pub(crate) fn kubectl_command(&self, line: &str) -> Command {
+        self.kubectl.command(&self.namespace, line)
+    }
+
+    /// Sends a request for another protocol.
+    pub(crate) async fn upgrade(&self, request: Request<Body>) -> Result<Upgraded, ClientError> {
+        self.client.upgrade(request).await
+    }
+
     /// Records an observation.
     pub(crate) fn record(&mut self, step: impl Into<String>, body: Value) {
         self.answers.push(Answer {
@@ -215,6 +239,12 @@ impl Run {
             content_type: String::new(),
             body,
         });
+    }
+
+    /// Sends a request without recording its answer. Returns `None` if the server resets the stream: a real server does so when two of its parts end a
+    /// request that takes too long at the same time.
+    pub(crate) async fn send_despite_reset(&mut self, ask: Ask) -> Option<Answer> {
+        try_send(&self.client, ask).await.ok()
     }
 
     /// Sends a request without recording its answer.
@@ -283,31 +313,40 @@ impl Run {
 }
 
 async fn send(client: &Client, ask: Ask) -> Answer {
-    let response = client.send(request(ask)).await.unwrap();
+    try_send(client, ask).await.unwrap()
+}
+
+async fn try_send(client: &Client, ask: Ask) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+    let response = client.send(request(ask)).await?;
     let (head, body) = response.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
+    let body = body.collect().await?.to_bytes();
     let all = |name: &str| {
         let values = head.headers.get_all(name).iter();
         values
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
             .collect::<Vec<_>>()
     };
-    Answer {
+    Ok(Answer {
         step: String::new(),
         code: head.status.as_u16(),
         warnings: all("warning"),
         body: read(&all("content-type").join(", "), &body),
         content_type: all("content-type").join(", "),
-    }
+    })
 }
 
-/// Returns what a body shows: JSON, the JSON of an object in protobuf, the events of a watch in protobuf, or a text.
+/// Returns what a body shows: JSON, the JSON of an object in protobuf or CBOR, the events of a watch in one of both, or a text.
 fn read(content_type: &str, body: &[u8]) -> Value {
     if content_type.ends_with(";stream=watch") {
         return events(body).expect("events");
     }
     if content_type.starts_with(PROTOBUF) {
         return object(body).expect("an object");
+    }
+    match content_type {
+        cbor::CBOR => return cbor::document(body).expect("a document"),
+        cbor::SEQUENCE => return cbor::sequence(body).expect("documents"),
+        _ => {}
     }
     let json = serde_json::from_slice(body);
     json.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned().into())

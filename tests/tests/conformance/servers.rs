@@ -8,35 +8,46 @@ use pilothouse::{
     testing::Cluster,
 };
 use pilothouse_sandbox::{HttpsServer, Sandbox};
-use pilothouse_tests::real::RealServer;
+use pilothouse_tests::real::{RealNode, RealServer};
 use tempfile::TempDir;
 
 use crate::{
     comparison::{self, Difference},
     kubectl::Kubectl,
+    programs,
     run::{Answer, Run},
     scenarios::Scenario,
     stored_answers,
 };
 
-/// Which controllers run beside the API servers.
+/// Which controllers run beside the API servers, and what these offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Beside {
     /// Only those that do not change the objects of the tests.
     Few,
     /// Those whose work is compared. Nobody runs the Pods of a node that has no kubelet.
     Workloads,
+    /// The few, and the servers speak CBOR. By default a real server does not.
+    Cbor,
+    /// The few, and a node: a kubelet's HTTP server and a simulator, both with the programs of this machine.
+    Kubelet,
 }
 
 impl Beside {
-    fn of_real(self) -> &'static str {
+    pub(crate) const ALL: [Self; 4] = [Self::Few, Self::Workloads, Self::Cbor, Self::Kubelet];
+
+    /// The arguments of the real server.
+    fn of_real(self) -> &'static [&'static str] {
+        const FEW: &str = "--controllers=garbage-collector-controller,namespace-controller";
         match self {
-            Self::Few => "--controllers=garbage-collector-controller,namespace-controller",
-            Self::Workloads => {
+            Self::Few | Self::Kubelet => &[FEW, "--audit"],
+            Self::Cbor => &[FEW, "--audit", "--feature-gates=CBORServingAndStorage=true"],
+            Self::Workloads => &[
                 "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,\
                  replicaset-controller,endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller,\
-                 clusterrole-aggregation-controller,disruption-controller,service-cidr-controller"
-            }
+                 clusterrole-aggregation-controller,disruption-controller,service-cidr-controller",
+                "--audit",
+            ],
         }
     }
 }
@@ -48,6 +59,7 @@ pub(crate) struct Servers {
     real: Option<Server>,
     _cluster: Cluster,
     _https: HttpsServer,
+    _node: Option<RealNode>,
     _server: Option<RealServer>,
     _folder: TempDir,
 }
@@ -71,11 +83,12 @@ impl Servers {
     /// Starts the sandbox and, if it is needed, the real server that the environment names. Returns `None` if it names none.
     pub(crate) async fn start(beside: Beside, needs_real: bool) -> Option<Self> {
         let server = match needs_real {
-            true => Some(RealServer::from_environment(&[
-                beside.of_real(),
-                "--audit",
-            ])?),
+            true => Some(RealServer::from_environment(beside.of_real())?),
             false => None,
+        };
+        let node = match &server {
+            Some(server) if beside == Beside::Kubelet => Some(server.serve_node(programs::NODE)),
+            _ => None,
         };
         let real = match &server {
             Some(server) => Some(Server::real(server.kubeconfig().to_owned()).await),
@@ -85,9 +98,13 @@ impl Servers {
         let audit = folder.path().join("audit.log");
         let sandbox = Sandbox::builder()
             .rbac(true)
-            .simulator(beside == Beside::Workloads)
+            .simulator(matches!(beside, Beside::Workloads | Beside::Kubelet))
+            .cbor(beside == Beside::Cbor)
             .audit(File::create(&audit).unwrap());
         let cluster = Cluster::with(sandbox).unwrap();
+        if beside == Beside::Kubelet {
+            programs::register(cluster.sandbox(), folder.path());
+        }
         let https = cluster.sandbox().serve_https(([127, 0, 0, 1], 0).into());
         let https = https.await.unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
@@ -101,6 +118,7 @@ impl Servers {
             real,
             _cluster: cluster,
             _https: https,
+            _node: node,
             _server: server,
             _folder: folder,
         })

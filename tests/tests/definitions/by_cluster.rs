@@ -4,40 +4,23 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pilothouse::{
-    client::{Api, Client, Config, KubeconfigOptions, Patch, PatchParams, PostParams},
+    client::{Api, Patch, PatchParams, PostParams},
     crd::{self, Migrated, MigrationProgress},
     resource::{ApiResource, DynamicObject},
     testing::{Answer, Cluster, RequestMatcher},
 };
-use pilothouse_tests::real::RealServer;
+use pilothouse_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-use super::{NAME, World, ended, notes, with_older};
+use super::{NAME, World, with_older};
 
-/// The kind `StorageVersionMigration` of a cluster, without a controller.
+/// The kind `StorageVersionMigration` of a cluster. Without the simulator no controller of the sandbox works on it.
 struct Migrations {
     api: Api<DynamicObject>,
 }
 
 impl Migrations {
-    async fn install(world: &World) -> Self {
-        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        world
-            .install(json!({
-                "metadata": {
-                    "name": "storageversionmigrations.storagemigration.k8s.io",
-                    "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
-                },
-                "spec": {
-                    "group": "storagemigration.k8s.io", "scope": "Cluster",
-                    "names": {"kind": "StorageVersionMigration", "plural": "storageversionmigrations"},
-                    "versions": [{
-                        "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                        "schema": {"openAPIV3Schema": open},
-                    }],
-                },
-            }))
-            .await;
+    fn of(world: &World) -> Self {
         let kind = ApiResource {
             group: "storagemigration.k8s.io".into(),
             version: "v1".into(),
@@ -58,7 +41,10 @@ impl Migrations {
         let mut all = Vec::new();
         for (name, message) in conditions {
             tokio::time::sleep(Duration::from_secs(20)).await;
-            all.push(json!({"type": name, "status": "True", "message": message}));
+            all.push(json!({
+                "type": name, "status": "True", "reason": "Test", "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }));
             let status = Patch::Merge(json!({"status": {"conditions": all}}));
             let params = PatchParams::default();
             self.api.patch_status(NAME, &params, &status).await.unwrap();
@@ -69,6 +55,11 @@ impl Migrations {
     async fn are_gone(&self) -> bool {
         self.api.get_opt(NAME).await.unwrap().is_none()
     }
+}
+
+/// A cluster whose migrations nobody works on: the simulator of the sandbox is off.
+fn without_controllers() -> Cluster {
+    Cluster::with(Sandbox::builder().seed(1)).unwrap()
 }
 
 /// Migrates the objects, and returns what it tells meanwhile.
@@ -86,9 +77,9 @@ fn writes_of_notes(cluster: &Cluster) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_can_migrate_writes_the_objects_itself() {
-    let cluster = Cluster::start().unwrap();
+    let cluster = without_controllers();
     let world = World::new(cluster.client().clone()).await;
-    let migrations = Migrations::install(&world).await;
+    let migrations = Migrations::of(&world);
     world.store_older(["a", "b"].map(str::to_owned)).await;
     cluster.forget_requests();
     let work = migrations.end(&[("Running", ""), ("Succeeded", "")]);
@@ -123,9 +114,9 @@ async fn this_program_writes_the_objects_if_the_cluster_does_not() {
         ),
         (&[("Running", "")], "has not ended after 10 minutes"),
     ] {
-        let cluster = Cluster::start().unwrap();
+        let cluster = without_controllers();
         let world = World::new(cluster.client().clone()).await;
-        let migrations = Migrations::install(&world).await;
+        let migrations = Migrations::of(&world);
         world.store_older(["a", "b"].map(str::to_owned)).await;
         cluster.forget_requests();
         let ((migrated, seen), _) = tokio::join!(migrate(&cluster), migrations.end(conditions));
@@ -143,9 +134,8 @@ async fn this_program_writes_the_objects_if_the_cluster_does_not() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_permission_for_migrations_this_program_writes_the_objects() {
-    let cluster = Cluster::start().unwrap();
+    let cluster = without_controllers();
     let world = World::new(cluster.client().clone()).await;
-    Migrations::install(&world).await;
     world.store_older(["a".to_owned()]).await;
     for verb in ["get", "create"] {
         let denied = RequestMatcher::any()
@@ -168,9 +158,9 @@ async fn without_the_permission_for_migrations_this_program_writes_the_objects()
 /// A run that was interrupted left its migration, and another program has one of its own.
 #[tokio::test(start_paused = true)]
 async fn a_migration_counts_only_for_the_definition_for_which_it_was_begun() {
-    let cluster = Cluster::start().unwrap();
+    let cluster = without_controllers();
     let world = World::new(cluster.client().clone()).await;
-    let migrations = Migrations::install(&world).await;
+    let migrations = Migrations::of(&world);
     world.store_older(["a".to_owned()]).await;
     let definition = json!(world.definitions.get(NAME).await.unwrap());
     let (uid, generation) = (
@@ -182,6 +172,7 @@ async fn a_migration_counts_only_for_the_definition_for_which_it_was_begun() {
         let migration = json!({
             "apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
             "metadata": {"name": NAME, "annotations": of.map(|of| json!({"migration.pilothouse.dev/of": of}))},
+            "spec": {"resource": {"group": "demo.example.com", "resource": "notes"}},
         });
         let migration = serde_json::from_value(migration).unwrap();
         let params = PostParams::default();
@@ -222,30 +213,4 @@ async fn a_migration_counts_only_for_the_definition_for_which_it_was_begun() {
     let (migrated, _) = migrate(&cluster).await;
     assert!(migrated.by_cluster);
     assert!(migrations.are_gone().await);
-}
-
-/// With the controller of Kubernetes.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_real_api_server_its_controller_migrates_the_objects() {
-    let Some(server) = RealServer::from_environment(&["--migrator"]).filter(RealServer::is_own)
-    else {
-        return;
-    };
-    let options = KubeconfigOptions {
-        path: Some(server.kubeconfig().to_owned()),
-        ..KubeconfigOptions::default()
-    };
-    let config = Config::from_kubeconfig(&options).await.unwrap();
-    let world = World::new(Client::new(config).unwrap()).await;
-    world.store_older(["a", "b"].map(str::to_owned)).await;
-    let before = world.version_of("a").await;
-    let (text, error) = ended(&notes("crd migrate", Some(server.kubeconfig())).await);
-    assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(error.starts_with("Cluster: https://"), "{error}");
-    let last = format!(
-        "{NAME}: all objects are stored as v1 now, none as v1alpha1 (written by the cluster)\n"
-    );
-    assert!(text.ends_with(&last), "{text}");
-    assert_ne!(world.version_of("a").await, before);
-    assert_eq!(world.stored_versions().await, json!(["v1"]));
 }

@@ -1,11 +1,11 @@
-//! Everything that the examples print, in a dry run on a real API server.
+//! Everything that the examples and a created operator print, in a dry run on a real API server.
 
 use std::{fs, process::Command};
 
 use pilothouse_tests::real::RealServer;
 
 use crate::{
-    images::{Images, kubectl, named, succeeded},
+    images::{CREATED, Images, kubectl, named, succeeded},
     objects::objects,
     stories::EXAMPLES,
 };
@@ -77,14 +77,14 @@ fn a_real_api_server_accepts_everything_that_the_examples_print() {
         kubectl(&server, "apply --server-side -f -", &definition);
     }
     kubectl(&server, "wait --for=condition=Established crd --all", "");
-    let systems = EXAMPLES
-        .iter()
-        .map(|example| format!("{}-system", example.name));
+    let operators = EXAMPLES.iter().map(|example| example.name);
+    let operators: Vec<&str> = operators.chain([CREATED]).collect();
+    let systems = operators.iter().map(|name| format!("{name}-system"));
     let shared = ["blue", "green"].map(str::to_owned);
     for namespace in systems.chain(shared) {
         kubectl(&server, &format!("create namespace {namespace}"), "");
     }
-    for example in EXAMPLES.iter().map(|example| example.name) {
+    for example in operators {
         let accepted = |what: &str, objects: &str| {
             let expected = names(objects);
             assert!(expected.len() > 5, "{example}, {what}: only {expected:?}");

@@ -1,4 +1,4 @@
-//! The images of the examples.
+//! The images of the examples, and of the operator that the tool begins.
 
 use std::{
     env,
@@ -13,7 +13,10 @@ use tempfile::TempDir;
 /// The variable with the folder that `tests/image/build` prints.
 const IMAGES: &str = "PILOTHOUSE_IMAGES";
 
-/// The file systems of the images, by the names of the examples.
+/// The operator that `cargo pilothouse new greeting` writes: `cli/created`.
+pub(crate) const CREATED: &str = "greeting";
+
+/// The file systems of the images, by the names of the operators.
 pub(crate) struct Images(PathBuf);
 
 impl Images {

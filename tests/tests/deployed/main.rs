@@ -1,5 +1,5 @@
-//! The printed manifests of the examples on a real control plane: it accepts all of them, and the operators work in the pods that it
-//! makes from them, with the printed roles.
+//! The printed manifests of the examples, and of the operator that `cargo pilothouse new` writes, on a real control plane: it accepts all of them,
+//! and the operators work in the pods that it makes from them, with the printed roles.
 //!
 //! The tests need the control plane of `tests/cluster` and the file systems of the images that `tests/image/build` makes:
 //!

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    images::{Images, kubectl, output_of, skipped},
+    images::{CREATED, Images, kubectl, output_of, skipped},
     node::{End, Kubelet, Replica},
     probe::get,
     services::RANGE,
@@ -123,6 +123,18 @@ impl World {
         .await
     }
 
+    /// Checks that the operator lacked no right, and stops it.
+    async fn has_all_rights_and_ends(&self, name: &str) {
+        let (leader, _) = self.leader(name, 1).await;
+        let metrics = ask(&leader, "/metrics").unwrap();
+        assert!(metrics.contains("rest_client_requests_total{"), "{metrics}");
+        assert_eq!(refused(&metrics), Vec::<&str>::new(), "{name}");
+        self.kubectl(&format!("delete deployment {name} -n {name}-system"), "");
+        let end = self.end(&leader.pod).await;
+        assert_eq!((end.code, end.changed), (Some(0), Vec::new()), "{name}");
+        self.sound();
+    }
+
     async fn story(&self, example: &Example) {
         let story = (example.story)(Place::real(self.client.clone())).await;
         assert_eq!(story, Ok(()), "{}", example.name);
@@ -172,23 +184,43 @@ fn refused(metrics: &str) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_example_works_in_its_pod_with_the_printed_roles() {
+async fn each_example_and_a_created_operator_work_in_their_pods_with_the_printed_roles() {
     let Some(world) = World::start().await else {
         return;
     };
     for example in EXAMPLES {
-        let name = example.name;
-        world.deploy(name, "").await;
+        world.deploy(example.name, "").await;
         world.story(example).await;
-        let (leader, _) = world.leader(name, 1).await;
-        let metrics = ask(&leader, "/metrics").unwrap();
-        assert!(metrics.contains("rest_client_requests_total{"), "{metrics}");
-        assert_eq!(refused(&metrics), Vec::<&str>::new(), "{name}");
-        world.kubectl(&format!("delete deployment {name} -n {name}-system"), "");
-        let end = world.end(&leader.pod).await;
-        assert_eq!((end.code, end.changed), (Some(0), Vec::new()), "{name}");
-        world.sound();
+        world.has_all_rights_and_ends(example.name).await;
     }
+    world.deploy(CREATED, "").await;
+    created_story(&world);
+    world.has_all_rights_and_ends(CREATED).await;
+}
+
+/// What the README and the test of the created operator do, with the example that it has.
+fn created_story(world: &World) {
+    let kubectl = |arguments: &str| world.kubectl(arguments, "");
+    let example = include_str!("../../../cli/created/example/greeting.yaml");
+    let applied = world.kubectl("apply -f -", example);
+    let object = applied.split(' ').next().unwrap();
+    let name = object.split('/').next_back().unwrap();
+    kubectl(&format!(
+        "wait {object} --for=condition=Ready --timeout=60s"
+    ));
+    let map = format!("configmap {name}");
+    let text = |map: &str| kubectl(&format!("get {map} -o jsonpath={{.data.text}}"));
+    let size = || kubectl(&format!("get {object} -o jsonpath={{.status.size}}"));
+    assert_eq!((&*text(&map), &*size()), ("Hello", "5"), "{applied}");
+    kubectl(&format!(
+        r#"patch {object} --type=merge --patch={{"spec":{{"text":"Goodbye"}}}}"#
+    ));
+    kubectl(&format!(
+        "wait {object} --for=jsonpath={{.status.size}}=7 --timeout=60s"
+    ));
+    assert_eq!(text(&map), "Goodbye");
+    kubectl(&format!("delete {object}"));
+    kubectl(&format!("wait {map} --for=delete --timeout=60s"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

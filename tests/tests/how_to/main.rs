@@ -5,7 +5,6 @@
 mod adopt;
 mod another_cluster;
 mod big_clusters;
-mod board;
 mod child_deleted;
 mod cleanup_deadline;
 mod conditions;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pilothouse::prelude::*;
+use pilothouse::{client::ListParams, k8s::api::events::v1::Event, prelude::*};
 
 use super::{fault_run::FaultRun, seeded_random::seeds, started};
 use crate::probe::{Probe, widget};
@@ -27,6 +27,27 @@ async fn a_panic_is_counted_backed_off_and_isolated() {
     let metrics = running.metrics().encode();
     let line = "controller_runtime_reconcile_panics_total{controller=\"widget\"} 3";
     assert!(metrics.contains(line), "{metrics}");
+    running.stop().await;
+}
+
+/// The condition `Ready` of a kind with a status has the same text.
+#[tokio::test(start_paused = true)]
+async fn what_a_panic_shows_on_its_object_names_the_place_in_the_source() {
+    let probe = Probe::new(async |_, _| panic!("planted"));
+    let (cluster, running) = started([probe]).await;
+    cluster.create(&widget("bad", 1)).await.unwrap();
+    let events = cluster.api::<Event>();
+    let note = cluster.eventually("an Event of the panic", async || {
+        let all = events.list(&ListParams::default()).await;
+        let notes = all.unwrap().items.into_iter();
+        let mut notes = notes.filter_map(|event| event.note);
+        notes
+            .find(|note| note.contains("planted"))
+            .ok_or("none".into())
+    });
+    let note = note.await.unwrap();
+    let expected = format!("panicked: planted ({}:", file!());
+    assert!(note.contains(&expected), "{note}");
     running.stop().await;
 }
 

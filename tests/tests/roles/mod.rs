@@ -160,7 +160,7 @@ impl<'a> Case<'a> {
             match (is_needed, has_reason) {
                 (false, false) => wrong.push(format!("{name}: nothing needs {permission}")),
                 (true, true) => wrong.push(format!(
-                    "{name}: {permission} is needed, so it needs no reason"
+                    "{name}: {permission} is needed, so it needs no reason. Without it the story ended with {story:?}, and these requests were refused: {forbidden:?}"
                 )),
                 (true, false) | (false, true) => {}
             }

@@ -21,7 +21,7 @@ use pilothouse::{
         },
     },
     prelude::*,
-    resource::{ApiResource, Scope},
+    resource::{ApiResource, Conditions, Scope},
     testing::{Answer, Cluster, RequestMatcher},
 };
 use quota_guard::{QuotaGuard, QuotaGuardSpec};
@@ -540,6 +540,14 @@ async fn shared_database(place: Place) -> Ended {
     place.patch::<SharedDatabase>("orders", again).await?;
     shop.until::<Service>("orders", "exist again", |_| true)
         .await?;
+    // If the object is gone when its conditions are written, the operator asks for it once more.
+    let is_ready = |database: &SharedDatabase| {
+        let status = database.status.as_ref();
+        let ready = status.and_then(|status| status.conditions.of_type("Ready"));
+        let generation = database.metadata.generation;
+        ready.is_some_and(|ready| ready.status == "True" && ready.observed_generation == generation)
+    };
+    place.until("orders", "be ready", is_ready).await?;
     place.delete::<SharedDatabase>("orders").await?;
     shop.until_gone::<Service>("orders").await?;
     place.delete::<Secret>("credentials").await?;

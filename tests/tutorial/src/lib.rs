@@ -18,6 +18,7 @@
 mod include;
 pub mod output;
 pub mod page;
+pub mod record;
 pub mod source;
 pub mod terminal;
 pub mod walk;

@@ -334,6 +334,8 @@ fn bash(tools: &Tools, folder: &Path) -> process::Command {
         .env_remove("KUBECONFIG")
         // What was built for the repository is not built again; the programs are in the folder of the reader.
         .env("CARGO_BUILD_BUILD_DIR", &tools.target)
+        // A project without settings of its own would have debug information of its dependencies, and build all of them a second time.
+        .env("CARGO_PROFILE_DEV_DEBUG", "false")
         .env("CARGO_INSTALL_ROOT", folder.join("installed"))
         .env("KUBECACHEDIR", folder.join("cache"));
     bash

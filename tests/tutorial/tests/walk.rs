@@ -7,6 +7,7 @@ use std::{
 
 use tutorial::{
     page::{Step, steps},
+    record,
     walk::{Start, Tools, page, pages, walk, walk_from},
 };
 
@@ -130,33 +131,82 @@ fn an_edit_that_breaks_a_listing_an_output_or_a_command_is_found() {
     }
 }
 
+/// The walks: the tutorial, and the pages that are no part of it.
+const TUTORIAL: &str = "tutorial";
+const OTHERS: [&str; 2] = ["quick-start.md", "own-project.md"];
+
+fn steps_of(repository: &Path, walk: &str) -> Vec<Step> {
+    match walk {
+        TUTORIAL => all_steps(repository),
+        name => steps(name, &page(repository, name).unwrap()).unwrap(),
+    }
+}
+
+#[test]
+fn nobody_has_edited_a_step_since_it_was_walked() {
+    if is_recording() {
+        return;
+    }
+    let repository = Tools::of_environment().repository;
+    let walked = record::read(&repository).unwrap();
+    for walk in [TUTORIAL, OTHERS[0], OTHERS[1]] {
+        assert_eq!(
+            walked.get(walk),
+            Some(&record::digest(&steps_of(&repository, walk))),
+            "the steps of {walk} are not those that were walked: walk them, which takes up to 11 minutes, with\n\
+             UPDATE_WALKED=1 cargo test -p tutorial -- --include-ignored"
+        );
+    }
+}
+
+fn is_recording() -> bool {
+    std::env::var_os("UPDATE_WALKED").is_some()
+}
+
+/// Notes that a walk had no problem, if that is asked for.
+fn walked(repository: &Path, walk: &str, steps: &[Step]) {
+    if is_recording() {
+        record::write(repository, walk, steps).unwrap();
+    }
+}
+
+#[test]
+fn an_edited_step_has_another_digest_and_a_moved_one_has_not() {
+    let digest = |text: &str| record::digest(&steps("page.md", text).unwrap());
+    assert_eq!(digest(PAGE), digest(&format!("A sentence.\n\n{PAGE}")));
+    assert_ne!(digest(PAGE), digest(&PAGE.replace("one", "two")));
+}
+
 #[test]
 #[ignore = "builds an operator again and again: `.ci/run long tutorial`"]
 fn the_tutorial_works_as_it_is_printed() {
     let _alone = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let tools = Tools::of_environment();
-    let problems = walk(&tools, &all_steps(&tools.repository));
+    let steps = all_steps(&tools.repository);
+    let problems = walk(&tools, &steps);
     assert!(problems.is_empty(), "\n{}", problems.join("\n\n"));
+    walked(&tools.repository, TUTORIAL, &steps);
 }
 
 /// Walks through a page that is no part of the tutorial.
 fn works(name: &str, start: Start) {
     let _alone = BUILDS.lock().unwrap_or_else(PoisonError::into_inner);
     let tools = Tools::of_environment();
-    let steps = steps(name, &page(&tools.repository, name).unwrap()).unwrap();
+    let steps = steps_of(&tools.repository, name);
     assert!(steps.len() > 8, "{steps:?}");
     let problems = walk_from(start, &tools, &steps);
     assert!(problems.is_empty(), "\n{}", problems.join("\n\n"));
+    walked(&tools.repository, name, &steps);
 }
 
 #[test]
 #[ignore = "builds an operator: `.ci/run long tutorial`"]
 fn the_quick_start_works_as_it_is_printed() {
-    works("quick-start.md", Start::Repository);
+    works(OTHERS[0], Start::Repository);
 }
 
 #[test]
 #[ignore = "builds two operators and the tool: `.ci/run long tutorial`"]
 fn an_own_project_works_as_it_is_printed() {
-    works("own-project.md", Start::Beside);
+    works(OTHERS[1], Start::Beside);
 }

@@ -1,4 +1,4 @@
-// client-go with its default settings: a shared informer of all Pods with one handler.
+// client-go with its default settings: a shared informer of all objects of the kind in BENCH_SHAPE with one handler.
 //
 //   - clientcmd's default loading rules; the typed clientset of k8s.io/client-go/kubernetes.
 //   - Protobuf, the typed clients' default for built-in kinds (rest/request.go, UseProtobufAsDefault). BENCH_JSON=1
@@ -13,12 +13,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -31,14 +32,17 @@ func main() {
 	process.Run(map[string]func(process.Results) error{
 		"cache":       changes,
 		"churn":       changes,
+		"idle":        idle,
+		"kinds":       kinds,
+		"paced":       changes,
 		"allocations": changes,
+		"reads":       reads,
 		"relist":      relist,
 	})
 }
 
-// start fills a cache that reports changes, waits a second and returns it.
-func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store, error) {
-	start := time.Now()
+// newClient returns a client with the settings that the harness asks for.
+func newClient() (*kubernetes.Clientset, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
@@ -49,46 +53,131 @@ func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store,
 		config.ContentType = "application/json"
 		config.AcceptContentTypes = "application/json"
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	var options []informers.SharedInformerOption
+	return kubernetes.NewForConfig(config)
+}
+
+// newFactory returns a factory of informers with the settings that the harness asks for.
+func newFactory(client *kubernetes.Clientset, options ...informers.SharedInformerOption) informers.SharedInformerFactory {
 	if os.Getenv("BENCH_CLEAR") != "" {
 		options = append(options, informers.WithTransform(func(object any) (any, error) {
-			if pod, is := object.(*corev1.Pod); is {
-				pod.ManagedFields = nil
+			if object, is := object.(metav1.Object); is {
+				object.SetManagedFields(nil)
 			}
 			return object, nil
 		}))
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, options...)
-	informer := factory.Core().V1().Pods().Informer()
+	return informers.NewSharedInformerFactoryWithOptions(client, 0, options...)
+}
+
+// start fills a cache that reports changes, waits a second and returns it.
+func start(results process.Results, changed func(object metav1.Object)) (cache.Store, error) {
+	start := time.Now()
+	client, err := newClient()
+	if err != nil {
+		return nil, err
+	}
+	factory := newFactory(client)
+	informer, err := informerOf(factory, os.Getenv("BENCH_SHAPE"))
+	if err != nil {
+		return nil, err
+	}
 	handler := cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, isInInitialList bool) {
 			if !isInInitialList {
-				changed(object.(*corev1.Pod))
+				changed(object.(metav1.Object))
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if pod := after.(*corev1.Pod); before.(*corev1.Pod).ResourceVersion != pod.ResourceVersion {
-				changed(pod)
+			object := after.(metav1.Object)
+			if before.(metav1.Object).GetResourceVersion() != object.GetResourceVersion() {
+				changed(object)
 			}
 		},
 		// A deletion found by a relist has another type (DeletedFinalStateUnknown), which would be an error here.
-		DeleteFunc: func(object any) { changed(object.(*corev1.Pod)) },
+		DeleteFunc: func(object any) { changed(object.(metav1.Object)) },
 	}
 	if _, err := informer.AddEventHandler(handler); err != nil {
 		return nil, err
 	}
+	fill(results, start, factory, informer)
+	return informer.GetStore(), nil
+}
+
+// fill starts the informers of a factory, waits until they have synced and a second more, and reports the cost.
+func fill(results process.Results, start time.Time, factory informers.SharedInformerFactory, all ...cache.SharedIndexInformer) {
 	factory.Start(make(chan struct{}))
-	for !informer.HasSynced() {
-		time.Sleep(time.Millisecond)
-	}
+	wait(all...)
 	after, cpu := time.Since(start), process.CPU()
 	time.Sleep(time.Second)
-	results.Synced(len(informer.GetStore().ListKeys()), after, cpu)
-	return informer.GetStore(), nil
+	objects := 0
+	for _, informer := range all {
+		objects += len(informer.GetStore().ListKeys())
+	}
+	results.Synced(objects, after, cpu)
+}
+
+// kinds fills caches of four kinds at once.
+func kinds(results process.Results) error {
+	start := time.Now()
+	client, err := newClient()
+	if err != nil {
+		return err
+	}
+	factory := newFactory(client)
+	core := factory.Core().V1()
+	fill(results, start, factory,
+		core.Pods().Informer(), core.Nodes().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer())
+	os.Stdout.WriteString("synced\n")
+	return nil
+}
+
+// idle fills many caches of Pods, each with its own selector, whose watches stay silent.
+func idle(results process.Results) error {
+	client, err := newClient()
+	if err != nil {
+		return err
+	}
+	start := func(number int) cache.SharedIndexInformer {
+		factory := newFactory(client, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.LabelSelector = process.Selector(number)
+		}))
+		informer := factory.Core().V1().Pods().Informer()
+		factory.Start(make(chan struct{}))
+		return informer
+	}
+	first := start(0)
+	wait(first)
+	results.One()
+	var others []cache.SharedIndexInformer
+	for number := 1; number < process.Caches; number++ {
+		others = append(others, start(number))
+	}
+	wait(others...)
+	return results.Idle()
+}
+
+func wait(all ...cache.SharedIndexInformer) {
+	for _, informer := range all {
+		for !informer.HasSynced() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// informerOf returns the informer of a kind by the name that the harness gives it.
+func informerOf(factory informers.SharedInformerFactory, shape string) (cache.SharedIndexInformer, error) {
+	core := factory.Core().V1()
+	switch shape {
+	case "", "pods":
+		return core.Pods().Informer(), nil
+	case "nodes":
+		return core.Nodes().Informer(), nil
+	case "secrets":
+		return core.Secrets().Informer(), nil
+	case "configmaps", "small":
+		return core.ConfigMaps().Informer(), nil
+	}
+	return nil, fmt.Errorf("BENCH_SHAPE: unknown shape %q", shape)
 }
 
 func changes(results process.Results) error {
@@ -98,7 +187,7 @@ func changes(results process.Results) error {
 	}
 	var seen atomic.Uint64
 	first, last := make(chan struct{}), make(chan struct{})
-	if _, err := start(results, func(*corev1.Pod) {
+	if _, err := start(results, func(metav1.Object) {
 		count := seen.Add(1)
 		if count == 1 {
 			close(first)
@@ -124,11 +213,24 @@ func changes(results process.Results) error {
 	return nil
 }
 
-// relist reads from the cache with one goroutine while the informer lists all Pods again.
+// reads gets objects from a cache that nothing changes.
+func reads(results process.Results) error {
+	store, err := start(results, func(metav1.Object) {})
+	if err != nil {
+		return err
+	}
+	os.Stdout.WriteString("synced\n")
+	return results.Gets(store.ListKeys(), func(key string) bool {
+		_, found, err := store.GetByKey(key)
+		return found && err == nil
+	})
+}
+
+// relist reads from the cache with one goroutine while the informer lists all objects again.
 func relist(results process.Results) error {
 	listed := make(chan struct{}, 1)
-	store, err := start(results, func(pod *corev1.Pod) {
-		if _, stamped := pod.Annotations["bench/stamp"]; stamped {
+	store, err := start(results, func(object metav1.Object) {
+		if _, stamped := object.GetAnnotations()["bench/stamp"]; stamped {
 			listed <- struct{}{}
 		}
 	})
@@ -164,7 +266,7 @@ func relist(results process.Results) error {
 func versions(store cache.Store) []uint64 {
 	var versions []uint64
 	for _, object := range store.List() {
-		version, err := strconv.ParseUint(object.(*corev1.Pod).ResourceVersion, 10, 64)
+		version, err := strconv.ParseUint(object.(metav1.Object).GetResourceVersion(), 10, 64)
 		if err != nil {
 			panic(err)
 		}

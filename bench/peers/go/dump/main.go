@@ -29,9 +29,11 @@ func run(arguments []string) error {
 	kinds := map[string]func() message{
 		"Pod":       func() message { return &corev1.Pod{} },
 		"ConfigMap": func() message { return &corev1.ConfigMap{} },
+		"Node":      func() message { return &corev1.Node{} },
+		"Secret":    func() message { return &corev1.Secret{} },
 	}
 	if len(arguments) != 1 || kinds[arguments[0]] == nil {
-		return errors.New("the argument must be Pod or ConfigMap")
+		return errors.New("the argument must be Pod, ConfigMap, Node or Secret")
 	}
 	input := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20))
 	output := bufio.NewWriterSize(os.Stdout, 1<<20)

@@ -43,6 +43,15 @@ func Sleeps() float64 {
 	return lineOf("/proc/thread-self/status", "voluntary_ctxt_switches")
 }
 
+// AllSleeps returns how often all threads of this process went to sleep.
+func AllSleeps() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return float64(usage.Nvcsw)
+}
+
 func lineOf(file, name string) float64 {
 	status, err := os.ReadFile(file)
 	if err != nil {
@@ -90,13 +99,23 @@ func Run(workloads map[string]func(Results) error) {
 		err = workload(results)
 	}
 	if err == nil {
-		results["peak"] = Memory("VmHWM")
-		err = json.NewEncoder(os.Stdout).Encode(results)
+		err = results.Print()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// Print prints the line of results, unless the workload has already printed it.
+func (r Results) Print() error {
+	if len(r) == 0 {
+		return nil
+	}
+	r["peak"] = Memory("VmHWM")
+	err := json.NewEncoder(os.Stdout).Encode(r)
+	clear(r)
+	return err
 }
 
 // Synced records that the cache was full after this time and the peer has waited. The caller tells the harness next.

@@ -1,4 +1,4 @@
-//! A reflector of all Pods. An event counts when `reflector` returns it, which is after it stored the object.
+//! A reflector of all objects of a kind. An event counts when `reflector` returns it, which is after it stored the object.
 
 use std::{
     error::Error,
@@ -11,17 +11,20 @@ use kube::{
     runtime::{reflector, watcher},
 };
 
-use crate::shared::{
-    allocations::Allocations,
-    process::{Results, cpu, memory, setting},
+use crate::{
+    kinds::{self, Kind},
+    shared::{
+        allocations::Allocations,
+        process::{Results, cpu, memory, setting},
+    },
 };
 
-pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+pub async fn run<K: Kind>(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let wanted = setting("BENCH_EVENTS");
     let start = Instant::now();
-    let pods = crate::pods(Client::try_default().await?);
+    let objects = kinds::all::<K>(Client::try_default().await?);
     let (reader, writer) = reflector::store();
-    let mut events = Box::pin(reflector(writer, pods));
+    let mut events = Box::pin(reflector(writer, objects));
     while let Some(event) = events.next().await {
         if matches!(event?, watcher::Event::InitDone) {
             break;

@@ -116,6 +116,19 @@ pub async fn nothing(results: &mut Results) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Runs until SIGTERM, which the controller handles as kube-rs' examples have it.
+pub async fn exit(mut results: Results) -> Result<(), Box<dyn Error>> {
+    let (context, controller) = controller(nothing_of, 0, |controller, _| {
+        controller.shutdown_on_signal()
+    })
+    .await?;
+    let running = tokio::spawn(controller);
+    context.drain.measure(&mut results).await;
+    results.print();
+    println!("synced");
+    Ok(running.await?)
+}
+
 pub async fn children(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let context = start(child_of, 0).await?;
     context.drain.measure(results).await;
@@ -158,6 +171,20 @@ async fn start_with<F>(
 where
     F: Future<Output = Result<Action, kube::Error>> + Send + 'static,
 {
+    let (context, controller) = controller(reconcile, stamps, with).await?;
+    tokio::spawn(controller);
+    Ok(context)
+}
+
+/// Returns a controller that has not started, with its context.
+async fn controller<F>(
+    reconcile: fn(Arc<ConfigMap>, Arc<Context>) -> F,
+    stamps: u64,
+    with: impl FnOnce(Controller<ConfigMap>, Client) -> Controller<ConfigMap>,
+) -> Result<(Arc<Context>, impl Future<Output = ()> + Send + 'static), Box<dyn Error>>
+where
+    F: Future<Output = Result<Action, kube::Error>> + Send + 'static,
+{
     let drain = Drain::new(setting("BENCH_OBJECTS"));
     let client = Client::try_default().await?;
     let context = Arc::new(Context {
@@ -179,6 +206,5 @@ where
             context.clone(),
         )
         .for_each(|_| async {});
-    tokio::spawn(controller);
-    Ok(context)
+    Ok((context, controller))
 }

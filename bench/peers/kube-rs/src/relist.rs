@@ -1,4 +1,4 @@
-//! A reflector of all Pods, and a thread that reads from it during a relist.
+//! A reflector of all objects of a kind, and a thread that reads from it during a relist.
 
 use std::{
     error::Error,
@@ -6,7 +6,6 @@ use std::{
 };
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Client, ResourceExt,
     runtime::{
@@ -15,32 +14,38 @@ use kube::{
     },
 };
 
-use crate::shared::{
-    process::{Results, cpu},
-    readers::{Reader, version},
+use crate::{
+    kinds::{self, Kind},
+    shared::{
+        process::{Results, cpu},
+        readers::{Reader, version},
+    },
 };
 
-pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+pub async fn run<K: Kind>(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let pods = crate::pods(Client::try_default().await?);
+    let objects = kinds::all::<K>(Client::try_default().await?);
     let (store, writer) = reflector::store();
     // Without a backoff, although the end of a watch is an error: reads during a pause would measure nothing.
-    let mut events = Box::pin(reflector(writer, pods));
+    let mut events = Box::pin(reflector(writer, objects));
     while let Some(event) = events.next().await {
         if matches!(event?, watcher::Event::InitDone) {
             break;
         }
     }
     let (time, used) = (start.elapsed(), cpu());
-    let pods = store.state();
-    let keys: Vec<_> = pods.iter().map(|pod| ObjectRef::from_obj(&**pod)).collect();
+    let items = store.state();
+    let keys: Vec<_> = items
+        .iter()
+        .map(|item| ObjectRef::from_obj(&**item))
+        .collect();
     let versions = || -> Vec<u64> {
-        let pods = store.state();
-        let version = |pod: &std::sync::Arc<Pod>| version(pod.resource_version().as_deref());
-        pods.iter().map(version).collect()
+        let items = store.state();
+        let version = |item: &std::sync::Arc<K>| version(item.resource_version().as_deref());
+        items.iter().map(version).collect()
     };
     let before = versions().into_iter().max().unwrap_or_default();
-    drop(pods);
+    drop(items);
     tokio::time::sleep(Duration::from_secs(1)).await;
     results.synced(store.len(), time, used);
     let reader = Reader::start(keys, {
@@ -50,8 +55,9 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     println!("synced");
     loop {
         // The reflector reports the end of the watch as an error.
-        if let Ok(watcher::Event::Apply(pod)) = events.next().await.ok_or("the watch has ended")?
-            && pod.annotations().contains_key("bench/stamp")
+        if let Ok(watcher::Event::Apply(changed)) =
+            events.next().await.ok_or("the watch has ended")?
+            && changed.annotations().contains_key("bench/stamp")
         {
             break;
         }

@@ -1,4 +1,4 @@
-//! An informer of all Pods with one listener. An event counts when the listener receives it, which is after the
+//! An informer of all objects of a kind with one listener. An event counts when the listener receives it, which is after the
 //! informer stored the object.
 
 use std::{
@@ -11,17 +11,18 @@ use std::{
 };
 
 use pilothouse::{
-    cache::{Event, InformerScope, Informers},
-    client::{Client, Config},
-    k8s::api::core::v1::Pod,
-    metrics::Metrics,
+    cache::{Event, InformerScope},
+    resource::Resource,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::{
-    allocations::Allocations,
-    process::{Results, cpu, memory, setting},
+use crate::{
+    kinds,
+    shared::{
+        allocations::Allocations,
+        process::{Results, cpu, memory, setting},
+    },
 };
 
 #[derive(Default)]
@@ -31,16 +32,15 @@ struct Seen {
     last: Notify,
 }
 
-pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+pub async fn run<K: Resource>(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let wanted = setting("BENCH_EVENTS");
     let start = Instant::now();
-    let client = Client::new(Config::infer().await?)?;
-    let informers = Informers::new(client, Metrics::new());
-    let pods = informers.informer::<Pod>(InformerScope::all());
+    let informers = kinds::informers().await?;
+    let objects = informers.informer::<K>(InformerScope::all());
     let seen = Arc::new(Seen::default());
-    pods.add_listener({
+    objects.add_listener({
         let seen = seen.clone();
-        move |event: &Event<Pod>| {
+        move |event: &Event<K>| {
             if !matches!(event, Event::Added { initial: true, .. }) {
                 match seen.events.fetch_add(1, Ordering::Relaxed) + 1 {
                     1 => seen.first.notify_one(),
@@ -51,12 +51,12 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
         }
     });
     informers.start(&CancellationToken::new());
-    if !pods.synced().await {
+    if !objects.synced().await {
         return Err("the informer has ended".into());
     }
     let (time, used) = (start.elapsed(), cpu());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    results.synced(pods.lister().len(), time, used);
+    results.synced(objects.lister().len(), time, used);
     println!("synced");
 
     if wanted > 0 {

@@ -21,7 +21,7 @@ use crate::shared::{
 const WORKERS: usize = 16;
 
 /// Does nothing.
-struct Nothing(Arc<Drain>);
+pub struct Nothing(pub Arc<Drain>);
 
 impl Reconciler for Nothing {
     type Resource = ConfigMap;

@@ -1,4 +1,4 @@
-//! An informer of all Pods, and a thread that reads from it during a relist.
+//! An informer of all objects of a kind, and a thread that reads from it during a relist.
 
 use std::{
     error::Error,
@@ -7,32 +7,31 @@ use std::{
 };
 
 use pilothouse::{
-    cache::{Event, InformerScope, Informers},
-    client::{Client, Config},
-    k8s::api::core::v1::Pod,
-    metrics::Metrics,
-    resource::{Object, ObjectKey},
+    cache::{Event, InformerScope},
+    resource::{ObjectKey, Resource},
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::{
-    process::{Results, cpu},
-    readers::{Reader, version},
+use crate::{
+    kinds,
+    shared::{
+        process::{Results, cpu},
+        readers::{Reader, version},
+    },
 };
 
-pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+pub async fn run<K: Resource>(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let client = Client::new(Config::infer().await?)?;
-    let informers = Informers::new(client, Metrics::new());
-    let pods = informers.informer::<Pod>(InformerScope::all());
+    let informers = kinds::informers().await?;
+    let objects = informers.informer::<K>(InformerScope::all());
     let done = Arc::new(Notify::new());
-    pods.add_listener({
+    objects.add_listener({
         let done = done.clone();
-        move |event: &Event<Pod>| {
+        move |event: &Event<K>| {
             if let Event::Updated { new, .. } = event
                 && let Ok(new) = new.object()
-                && let Some(annotations) = &new.metadata.annotations
+                && let Some(annotations) = &new.metadata().annotations
                 && annotations.contains_key("bench/stamp")
             {
                 done.notify_one();
@@ -40,15 +39,15 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
         }
     });
     informers.start(&CancellationToken::new());
-    if !pods.synced().await {
+    if !objects.synced().await {
         return Err("the informer has ended".into());
     }
     let (time, used) = (start.elapsed(), cpu());
-    let lister = pods.lister();
-    let keys: Vec<ObjectKey> = lister.list().items.iter().map(|pod| pod.key()).collect();
+    let lister = objects.lister();
+    let keys: Vec<ObjectKey> = lister.list().items.iter().map(|item| item.key()).collect();
     let newest = || {
-        let pods = lister.list().items;
-        let versions = pods.iter().map(|pod| version(pod.resource_version()));
+        let items = lister.list().items;
+        let versions = items.iter().map(|item| version(item.resource_version()));
         versions.collect::<Vec<_>>()
     };
     let before = newest().into_iter().max().unwrap_or_default();

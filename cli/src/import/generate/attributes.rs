@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     definition::Version,
     schema::{flag, names_on, text, texts},
-    types::{Field, Type},
+    types::{Field, Slot, Type},
 };
 
 /// The formats that a text may have in a definition.
@@ -57,19 +57,33 @@ pub(super) fn of_field(
     path: Option<&[String]>,
     version: &Version,
 ) -> Vec<String> {
-    let schema = field.schema;
+    let mut all = of_value(&field.ty, field.schema);
+    if field.nullable && !matches!(field.ty, Type::Item(_) if field.schema["enum"].is_array()) {
+        all.push("nullable".into());
+    }
+    if let Some(path) = path {
+        all.extend(of_path(field, path, version));
+    }
+    all
+}
+
+/// What the schema says about a value beside its type, and about the values in it.
+fn of_value(ty: &Type, schema: &Value) -> Vec<String> {
     let mut all = Vec::new();
-    match &field.ty {
-        Type::Int32 | Type::Int64 | Type::Number => all.extend(numbers(schema, &field.ty)),
+    match ty {
+        Type::Int32 | Type::Int64 | Type::Number => all.extend(numbers(schema, ty)),
         Type::Text => {
-            all.extend(counts(schema, &["minLength", "maxLength"]));
-            all.extend(pattern(schema));
+            all.extend(texts_of(schema));
             let format = text(schema, "format");
             if FORMATS.contains(&format) {
                 all.push(format!("format = {}", literal(format)));
             }
         }
-        Type::List(_) => {
+        Type::IntOrString | Type::Quantity => {
+            all.extend(numbers(schema, ty));
+            all.extend(texts_of(schema));
+        }
+        Type::List(slot) => {
             all.extend(counts(schema, &["minItems", "maxItems"]));
             let list_type = text(schema, "x-kubernetes-list-type");
             if ["map", "set", "atomic"].contains(&list_type) {
@@ -79,31 +93,92 @@ pub(super) fn of_field(
             if list_type == "map" && !keys.is_empty() {
                 all.push(list("list_map_keys", &keys));
             }
+            all.extend(of_values("items", slot, &schema["items"]));
         }
-        Type::Map(_) | Type::AnyObject => {
+        Type::Map(slot) => {
+            all.extend(counts(schema, &["minProperties", "maxProperties"]));
+            let values = &schema["additionalProperties"];
+            all.extend(of_values("additional_properties", slot, values));
+        }
+        Type::AnyObject => all.extend(counts(schema, &["minProperties", "maxProperties"])),
+        Type::Item(_) if schema["type"] != "string" => {
             all.extend(counts(schema, &["minProperties", "maxProperties"]));
         }
         _ => {}
     }
     if text(schema, "x-kubernetes-map-type") == "atomic"
-        && matches!(field.ty, Type::Map(_) | Type::AnyObject | Type::Item(_))
+        && matches!(ty, Type::Map(_) | Type::AnyObject | Type::Item(_))
     {
         all.push("map_type = \"atomic\"".into());
     }
     if flag(schema, "x-kubernetes-embedded-resource") {
         all.push("embedded_resource".into());
     }
-    if field.nullable && !matches!(field.ty, Type::Item(_) if schema["enum"].is_array()) {
-        all.push("nullable".into());
-    }
     // The rules of a struct stand on its type.
-    if !matches!(field.ty, Type::Item(_)) || schema["type"] == "string" {
+    if !matches!(ty, Type::Item(_)) || schema["type"] == "string" {
         all.extend(rules(schema));
     }
-    if let Some(path) = path {
-        all.extend(of_path(field, path, version));
-    }
     all
+}
+
+/// What holds for each value of a list or of a map.
+fn of_values(attribute: &str, slot: &Slot, schema: &Value) -> Option<String> {
+    let all = of_value(&slot.ty, schema);
+    (!all.is_empty()).then(|| format!("{attribute}({})", all.join(", ")))
+}
+
+/// The parts of the schema of a value that `#[schema(..)]` cannot say, of the values in it too, each once.
+pub(super) fn left_out(ty: &Type, schema: &Value) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let is_either = |branches: &Value| {
+        let types: Vec<&str> = branches
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| text(one, "type"))
+            .collect();
+        types == ["integer", "string"]
+    };
+    for key in ["allOf", "anyOf", "oneOf", "not"] {
+        let is_known = matches!(ty, Type::IntOrString | Type::Quantity) && is_either(&schema[key]);
+        // The generated type takes nothing over from a value of any type. A comment says so.
+        if !schema[key].is_null() && !is_known && !matches!(ty, Type::Any(_)) {
+            all.push(key);
+        }
+    }
+    let inner = match ty {
+        Type::List(slot) => Some((slot, &schema["items"])),
+        Type::Map(slot) => Some((slot, &schema["additionalProperties"])),
+        _ => None,
+    };
+    if let Some((slot, values)) = inner {
+        if !values["default"].is_null() {
+            all.push("default");
+        }
+        if schemars_enum(&slot.ty, values).is_some() {
+            all.push("enum");
+        }
+        all.extend(left_out(&slot.ty, values));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The values of an enum of numbers, booleans, or numbers and texts. One of texts is a type of its own.
+pub(super) fn schemars_enum<'a>(ty: &Type, schema: &'a Value) -> Option<&'a Value> {
+    let is_scalar = matches!(
+        ty,
+        Type::Boolean
+            | Type::Int32
+            | Type::Int64
+            | Type::Number
+            | Type::Text
+            | Type::IntOrString
+            | Type::Quantity
+    );
+    let values = &schema["enum"];
+    (is_scalar && values.is_array()).then_some(values)
 }
 
 /// The parts of subresources and selectors that the field at this path is.
@@ -148,6 +223,10 @@ fn numbers(schema: &Value, ty: &Type) -> Vec<String> {
                 .filter(|number| i32::try_from(*number).is_ok())
                 .map(|number| number.to_string()),
             Type::Int64 => whole(&schema[key]).map(integer),
+            Type::IntOrString | Type::Quantity => match whole(&schema[key]) {
+                Some(number) => Some(integer(number)),
+                None => schema[key].as_f64().map(|number| format!("{number:?}")),
+            },
             _ => schema[key].as_f64().map(|number| format!("{number:?}")),
         };
         all.extend(number.map(|number| format!("{name} = {number}")));
@@ -205,9 +284,12 @@ fn counts(schema: &Value, keys: &[&str]) -> Vec<String> {
     keys.iter().filter_map(count).collect()
 }
 
-fn pattern(schema: &Value) -> Option<String> {
-    let pattern = schema["pattern"].as_str()?;
-    Some(format!("pattern = {}", literal(pattern)))
+/// The bounds of a text, apart from its format.
+fn texts_of(schema: &Value) -> Vec<String> {
+    let mut all = counts(schema, &["minLength", "maxLength"]);
+    let pattern = schema["pattern"].as_str();
+    all.extend(pattern.map(|pattern| format!("pattern = {}", literal(pattern))));
+    all
 }
 
 /// The CEL rules.

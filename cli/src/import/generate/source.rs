@@ -1,6 +1,6 @@
 //! The text of the types.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -55,6 +55,7 @@ pub(crate) fn source(definition: &Definition, options: Options) -> Source {
             types: &types,
             text: String::new(),
             paths: BTreeSet::new(),
+            left_out: BTreeMap::new(),
             notes: &mut notes,
         };
         writer.write();
@@ -125,6 +126,9 @@ fn imports(body: &str, options: Options) -> String {
     lines
 }
 
+/// The most fields that are named in a note.
+const MOST_NAMED: usize = 3;
+
 struct Writer<'a> {
     definition: &'a Definition,
     version: &'a Version,
@@ -135,6 +139,8 @@ struct Writer<'a> {
     text: String,
     /// The names on the ways to the fields that have one value.
     paths: BTreeSet<Vec<String>>,
+    /// What the derives cannot say, with the fields that have it.
+    left_out: BTreeMap<&'static str, BTreeSet<String>>,
     notes: &'a mut Vec<String>,
 }
 
@@ -331,10 +337,19 @@ impl Writer<'_> {
             if !attributes.is_empty() {
                 self.text += &format!("    #[schema({})]\n", attributes.join(", "));
             }
+            for key in attributes::left_out(&field.ty, field.schema) {
+                let mut path = item.place.fields.clone();
+                path.push(field.name.to_owned());
+                self.left_out.entry(key).or_default().insert(path.join("."));
+            }
             let default = &field.schema["default"];
             if *default != Value::Null {
                 let default = attributes::json(default);
                 self.text += &format!("    #[schemars(extend(\"default\" = {default}))]\n");
+            }
+            if let Some(values) = attributes::schemars_enum(&field.ty, field.schema) {
+                let values = attributes::json(values);
+                self.text += &format!("    #[schemars(extend(\"enum\" = {values}))]\n");
             }
         }
         let ty = self.rust(&field.ty);
@@ -382,17 +397,34 @@ impl Writer<'_> {
             }
         }
         for field in &self.types.root {
+            for key in attributes::left_out(&field.ty, field.schema) {
+                let fields = self.left_out.entry(key).or_default();
+                fields.insert(field.name.to_owned());
+            }
             if !field.schema["default"].is_null() {
                 left_out.push(format!("the default of `{}`", field.name));
             }
-            let is_type = matches!(field.ty, Type::Item(_));
-            if !is_type && !attributes::of_field(field, None, self.version).is_empty() {
+            let of_field = attributes::of_field(field, None, self.version);
+            if !of_field.is_empty() {
                 left_out.push(format!("the bounds and rules of `{}`", field.name));
             }
         }
         left_out.extend(attributes::second_columns(self.version));
         let notes = left_out.into_iter().map(|what| {
             format!("{kind} {version}: {what} is left out: add it by hand if you need it")
+        });
+        self.notes.extend(notes);
+        let notes = self.left_out.iter().map(|(key, fields)| {
+            let mut named: Vec<String> = fields.iter().take(MOST_NAMED).map(|one| format!("`{one}`")).collect();
+            if let Some(more @ 1..) = fields.len().checked_sub(MOST_NAMED) {
+                named.push(format!("{more} more"));
+            }
+            let of = match named.split_last() {
+                Some((last, [])) => last.clone(),
+                Some((last, others)) => format!("{} and {last}", others.join(", ")),
+                None => String::new(),
+            };
+            format!("{kind} {version}: `{key}` of {of} is left out: `#[schema(..)]` cannot say it, so write a CEL rule if you need it")
         });
         self.notes.extend(notes);
     }

@@ -54,3 +54,20 @@ async fn dev_serves_over_https_at_the_address_that_it_prints() {
         assert_eq!(get(&url, path, "").await.0, 200, "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dev_links_to_the_debug_page_of_its_operator() {
+    for flags in [&[][..], &["--metrics-secure"]] {
+        let dev = Dev::start_with(flags, &[]);
+        let link = dev.banner_entry("debug");
+        let (url, path) = link.rsplit_once('/').unwrap();
+        let page = get(url, &format!("/{path}"), "").await;
+        assert_eq!(page.0, 200, "{link}");
+        assert!(page.1.contains("<ol id=\"timeline\""), "{link}");
+        // What the page loads, beside itself.
+        let (code, state) = get(url, &format!("/{path}/state.json"), "").await;
+        let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+        assert_eq!((code, &state["operator"]), (200, &"website".into()));
+        assert_eq!(state["controllers"][0]["name"], "website");
+    }
+}

@@ -94,6 +94,11 @@ impl<K> DecodedForms<K> {
         }
     }
 
+    /// Bytes of all objects of the cache, before they were compressed.
+    pub(super) fn stored(&self) -> usize {
+        self.stored.load(Ordering::Relaxed)
+    }
+
     /// Notes that an object of this size is in the cache.
     pub(super) fn note_stored(&self, size: usize) {
         self.stored.fetch_add(size, Ordering::Relaxed);

@@ -4,7 +4,10 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use super::{Entry, FailureCount, decoded_forms::DecodedForms, encoded_entry::EncodedEntry};
+use super::{
+    Entry, FailureCount, compression::Compression, decoded_forms::DecodedForms,
+    encoded_entry::EncodedEntry,
+};
 use crate::{
     client::{ObjectBytes, Received},
     resource::{ApiResource, Object, Undecodable},
@@ -16,6 +19,8 @@ pub(in crate::cache) struct EncodedCache<K> {
     pub(super) resource: ApiResource,
     decode: fn(&ObjectBytes, &ApiResource) -> Result<Arc<K>, String>,
     pub(in crate::cache) forms: DecodedForms<K>,
+    /// `None` to store the objects as they come.
+    compression: Option<Compression>,
     /// The objects that turned out to be undecodable since the informer looked last: at most one for each version that the
     /// cache has held since then.
     failed: Mutex<Vec<Arc<Undecodable>>>,
@@ -25,12 +30,17 @@ pub(in crate::cache) struct EncodedCache<K> {
 }
 
 impl<K: Object + DeserializeOwned> EncodedCache<K> {
-    /// At most `share` of the bytes of the cache stay decoded; see [`DecodedForms`].
-    pub(in crate::cache) fn new(resource: ApiResource, share: Option<f64>) -> Arc<Self> {
+    /// At most `share` of the bytes of the cache stay decoded; see [`DecodedForms`]. Objects are compressed if `is_compressed`.
+    pub(in crate::cache) fn new(
+        resource: ApiResource,
+        share: Option<f64>,
+        is_compressed: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             resource,
             decode: ObjectBytes::decode::<K>,
             forms: DecodedForms::new(share),
+            compression: is_compressed.then(Compression::new),
             failed: Mutex::default(),
             has_failed: Notify::new(),
             failures: Arc::default(),
@@ -44,6 +54,10 @@ impl<K: Object> EncodedCache<K> {
         match object {
             Received::Decoded(object) => object.into(),
             Received::Bytes(bytes) => {
+                let bytes = match &self.compression {
+                    Some(compression) => compression.apply(bytes, self.forms.stored()),
+                    None => bytes,
+                };
                 self.forms.note_stored(bytes.len());
                 Entry::packed(EncodedEntry::new(bytes, self.clone()))
             }

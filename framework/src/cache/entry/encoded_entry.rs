@@ -39,7 +39,7 @@ impl<K: Object> EncodedEntry<K> {
         self.own.clone()
     }
 
-    /// Bytes of the encoded form.
+    /// Bytes of the encoded form, before it was compressed.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -118,7 +118,7 @@ impl<K: Object> Packed<K> for EncodedEntry<K> {
     }
 
     fn size(&self) -> Option<usize> {
-        Some(self.bytes.len())
+        Some(self.bytes.size())
     }
 
     fn matches(&self, selector: &Selector) -> bool {

@@ -52,7 +52,18 @@ fn key(name: u8) -> ObjectKey {
 }
 
 fn cache(share: impl Into<Option<f64>>) -> Cache {
-    EncodedCache::new(ApiResource::of::<ConfigMap>(), share.into())
+    EncodedCache::new(ApiResource::of::<ConfigMap>(), share.into(), false)
+}
+
+/// A cache whose dictionary is trained.
+fn compressed_cache(share: f64) -> Cache {
+    let cache = EncodedCache::new(ApiResource::of::<ConfigMap>(), Some(share), true);
+    let mut all = Vec::new();
+    for number in 0..148 {
+        let size = if number < 20 { 60_000 } else { 600 };
+        all.push(entry(&cache, number as u8, number, size));
+    }
+    cache
 }
 
 const FLOOR: usize = DecodedForms::<ConfigMap>::FLOOR;
@@ -297,8 +308,15 @@ proptest! {
     fn a_store_of_encoded_objects_is_a_map_of_the_newest_versions(
         steps in prop::collection::vec(step(), 1..120),
         share in 0..3u8,
+        // To train a dictionary takes long without optimization.
+        is_compressed in prop::bool::weighted(0.1),
     ) {
-        let (cache, mut store) = (cache(f64::from(share) / 4.0), Store::new());
+        let share = f64::from(share) / 4.0;
+        let cache = match is_compressed {
+            true => compressed_cache(share),
+            false => cache(share),
+        };
+        let mut store = Store::new();
         let lister = store.lister();
         let mut model = BTreeMap::new();
         let mut held = Vec::new();

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, num::NonZeroU32, sync::Arc};
 
 use super::{NO_LABELS, Packed};
 use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
@@ -16,7 +16,8 @@ pub struct Entry<K>(EntryContent<K>);
 
 enum EntryContent<K> {
     Decoded(Arc<K>),
-    Packed(Arc<dyn Packed<K>>),
+    /// With the bytes that it takes, if it reports them.
+    Packed(Arc<dyn Packed<K>>, Option<NonZeroU32>),
     Undecodable {
         object: Arc<Undecodable>,
         last: Option<Arc<K>>,
@@ -27,7 +28,7 @@ impl<K> Clone for Entry<K> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             EntryContent::Decoded(object) => EntryContent::Decoded(object.clone()),
-            EntryContent::Packed(packed) => EntryContent::Packed(packed.clone()),
+            EntryContent::Packed(packed, size) => EntryContent::Packed(packed.clone(), *size),
             EntryContent::Undecodable { object, last } => EntryContent::Undecodable {
                 object: object.clone(),
                 last: last.clone(),
@@ -53,8 +54,16 @@ impl<K> Entry<K> {
     pub(crate) fn stored_object(&self) -> Option<&Arc<K>> {
         match &self.0 {
             EntryContent::Decoded(object) => Some(object),
-            EntryContent::Packed(_) => None,
+            EntryContent::Packed(..) => None,
             EntryContent::Undecodable { last, .. } => last.as_ref(),
+        }
+    }
+
+    /// Bytes of the stored object, if it is packed and reports its size.
+    pub(crate) fn packed_size(&self) -> Option<usize> {
+        match &self.0 {
+            EntryContent::Packed(_, size) => size.map(|size| size.get() as usize),
+            EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
         }
     }
 
@@ -71,7 +80,10 @@ impl<K: Object> Entry<K> {
     }
 
     pub(in crate::cache) fn packed(packed: Arc<dyn Packed<K>>) -> Self {
-        Self(EntryContent::Packed(packed))
+        let size = packed
+            .size()
+            .map(|size| size.try_into().unwrap_or(u32::MAX));
+        Self(EntryContent::Packed(packed, size.and_then(NonZeroU32::new)))
     }
 
     pub(in crate::cache) fn of_undecodable(object: Arc<Undecodable>, last: Option<Arc<K>>) -> Self {
@@ -85,7 +97,7 @@ impl<K: Object> Entry<K> {
     pub fn object(&self) -> Result<Arc<K>, Arc<Undecodable>> {
         match &self.0 {
             EntryContent::Decoded(object) => Ok(object.clone()),
-            EntryContent::Packed(packed) => packed.object(),
+            EntryContent::Packed(packed, _) => packed.object(),
             EntryContent::Undecodable { object, .. } => Err(object.clone()),
         }
     }
@@ -97,7 +109,7 @@ impl<K: Object> Entry<K> {
     pub(in crate::cache) fn into_object(self) -> Result<Arc<K>, Arc<Undecodable>> {
         match self.0 {
             EntryContent::Decoded(object) => Ok(object),
-            EntryContent::Packed(packed) => packed.object(),
+            EntryContent::Packed(packed, _) => packed.object(),
             EntryContent::Undecodable { object, .. } => Err(object),
         }
     }
@@ -107,7 +119,7 @@ impl<K: Object> Entry<K> {
     pub fn undecodable(&self) -> Option<&Arc<Undecodable>> {
         match &self.0 {
             EntryContent::Decoded(_) => None,
-            EntryContent::Packed(packed) => packed.undecodable(),
+            EntryContent::Packed(packed, _) => packed.undecodable(),
             EntryContent::Undecodable { object, .. } => Some(object),
         }
     }
@@ -118,7 +130,7 @@ impl<K: Object> Entry<K> {
     pub fn last_object(&self) -> Option<Arc<K>> {
         match &self.0 {
             EntryContent::Decoded(object) => Some(object.clone()),
-            EntryContent::Packed(packed) => packed.object().ok(),
+            EntryContent::Packed(packed, _) => packed.object().ok(),
             EntryContent::Undecodable { last, .. } => last.clone(),
         }
     }
@@ -126,7 +138,7 @@ impl<K: Object> Entry<K> {
     /// The decoded form of a packed object, if it is in memory anyway.
     pub(crate) fn decoded_object(&self) -> Option<Arc<K>> {
         match &self.0 {
-            EntryContent::Packed(packed) => packed.decoded(),
+            EntryContent::Packed(packed, _) => packed.decoded(),
             EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
         }
     }
@@ -134,7 +146,7 @@ impl<K: Object> Entry<K> {
     /// The metadata of a packed object, if they can be read without decoding it.
     pub(crate) fn packed_metadata(&self) -> Option<ObjectMeta> {
         match &self.0 {
-            EntryContent::Packed(packed) => packed.metadata(),
+            EntryContent::Packed(packed, _) => packed.metadata(),
             EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
         }
     }
@@ -146,7 +158,7 @@ impl<K: Object> Entry<K> {
     ) -> T {
         match &self.0 {
             EntryContent::Decoded(object) => function(&IncomingObject::Object(object)),
-            EntryContent::Packed(packed) => match packed.owner_references() {
+            EntryContent::Packed(packed, _) => match packed.owner_references() {
                 Some(owners) => function(&IncomingObject::Unread {
                     packed: &**packed,
                     owners: &owners,
@@ -166,19 +178,11 @@ impl<K: Object> Entry<K> {
         }
     }
 
-    /// Bytes of the stored object, if it is packed and reports its size.
-    pub(in crate::cache) fn packed_size(&self) -> Option<usize> {
-        match &self.0 {
-            EntryContent::Packed(packed) => packed.size(),
-            EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
-        }
-    }
-
     /// Namespace and name.
     pub fn key(&self) -> ObjectKey {
         match &self.0 {
             EntryContent::Decoded(object) => object.key(),
-            EntryContent::Packed(packed) => match packed.key() {
+            EntryContent::Packed(packed, _) => match packed.key() {
                 Some(key) => key,
                 None => match packed.object() {
                     Ok(object) => object.key(),
@@ -193,7 +197,7 @@ impl<K: Object> Entry<K> {
     pub fn uid(&self) -> Option<&str> {
         match &self.0 {
             EntryContent::Decoded(object) => object.uid(),
-            EntryContent::Packed(packed) => packed.uid(),
+            EntryContent::Packed(packed, _) => packed.uid(),
             EntryContent::Undecodable { object, .. } => object.uid.as_deref(),
         }
     }
@@ -202,7 +206,7 @@ impl<K: Object> Entry<K> {
     pub fn resource_version(&self) -> Option<&str> {
         match &self.0 {
             EntryContent::Decoded(object) => object.resource_version(),
-            EntryContent::Packed(packed) => packed.resource_version(),
+            EntryContent::Packed(packed, _) => packed.resource_version(),
             EntryContent::Undecodable { object, .. } => object.resource_version.as_deref(),
         }
     }
@@ -232,7 +236,7 @@ impl<K: Object> Entry<K> {
     pub fn is_deleting(&self) -> bool {
         match &self.0 {
             EntryContent::Decoded(object) => object.is_deleting(),
-            EntryContent::Packed(packed) => match packed.is_deleting() {
+            EntryContent::Packed(packed, _) => match packed.is_deleting() {
                 Some(is_deleting) => is_deleting,
                 None => match packed.object() {
                     Ok(object) => object.is_deleting(),
@@ -252,7 +256,7 @@ impl<K: Object> Entry<K> {
     ) -> Cow<'_, T> {
         match &self.0 {
             EntryContent::Decoded(object) => Cow::Borrowed(of_object(object)),
-            EntryContent::Packed(packed) => Cow::Owned(match of_packed(&**packed) {
+            EntryContent::Packed(packed, _) => Cow::Owned(match of_packed(&**packed) {
                 Some(field) => field,
                 None => match packed.object() {
                     Ok(object) => of_object(&object).to_owned(),
@@ -267,7 +271,7 @@ impl<K: Object> Entry<K> {
     pub(crate) fn known_uid(&self) -> Option<&str> {
         self.uid().or_else(|| match &self.0 {
             EntryContent::Undecodable { last, .. } => last.as_deref()?.uid(),
-            EntryContent::Decoded(_) | EntryContent::Packed(_) => None,
+            EntryContent::Decoded(_) | EntryContent::Packed(..) => None,
         })
     }
 
@@ -283,7 +287,7 @@ impl<K: Object> Entry<K> {
             EntryContent::Decoded(object) => {
                 selector.matches(object.labels().unwrap_or(&NO_LABELS))
             }
-            EntryContent::Packed(packed) => packed.matches(selector),
+            EntryContent::Packed(packed, _) => packed.matches(selector),
             EntryContent::Undecodable { object, .. } => selector.matches(&object.labels),
         }
     }

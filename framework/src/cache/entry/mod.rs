@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `encoded_entry.rs` | [`EncodedEntry`](encoded_entry::EncodedEntry): an object as the API server sent it, which is decoded when it is read |
 //! | `encoded_cache.rs` | [`EncodedCache`]: what the encoded objects of a cache share |
+//! | `compression.rs` | [`Compression`](compression::Compression): makes the encoded objects of a cache smaller |
 //! | `decoded_forms.rs` | [`DecodedForms`](decoded_forms::DecodedForms): which of them are decoded as well |
 //! | `decoded_slot.rs` | the place of an object's decoded form |
 //! | `entry.rs` | [`Entry`]: a decoded object, a packed one, or the place of one that does not decode; [`IncomingObject`]: a version on its way into the store |
 //! | `failure_count.rs` | counts the objects that turn out not to decode |
 //! | `packing.rs` | [`Packing`] and [`Packed`]: how objects are stored, if not decoded |
 
+mod compression;
 mod decoded_forms;
 mod decoded_slot;
 mod encoded_cache;

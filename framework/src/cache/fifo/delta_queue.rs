@@ -79,6 +79,11 @@ impl<K> DeltaQueue<K> {
         take(self.state.lock())
     }
 
+    /// Whether a consumer should wait for more: see [`RealFifo::is_gathering`].
+    pub fn is_gathering(&self) -> bool {
+        self.state.lock().fifo.is_gathering()
+    }
+
     /// Reports that the batch taken out last has been processed. Returns whether the first list has been processed.
     pub fn finish(&self) -> bool {
         let mut state = self.state.lock();

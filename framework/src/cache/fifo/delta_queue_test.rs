@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 async fn full() -> DeltaQueue<u32> {
     let queue = DeltaQueue::new();
-    for number in 0..RealFifo::<u32>::BOUND as u32 {
+    for number in 0..RealFifo::<u32>::FIRST_LIST_BATCH as u32 {
         queue.push(Delta::Set(Entry::from(number))).await;
     }
     queue
@@ -26,7 +26,7 @@ async fn a_full_queue_makes_the_producer_wait_until_it_is_drained() {
         queue.pop()
     );
     assert!(pushed.is_ok());
-    assert_eq!(batch.deltas.len(), RealFifo::<u32>::BATCH);
+    assert_eq!(batch.deltas.len(), RealFifo::<u32>::FIRST_LIST_BATCH);
 }
 
 #[tokio::test(start_paused = true)]

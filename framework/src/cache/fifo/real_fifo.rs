@@ -11,12 +11,15 @@ use crate::{
 /// It merges nothing and reorders nothing, unless it gathers [by key](Self::by_key). A list of the whole collection passes as its pages between
 /// [`Delta::ListStarted`] and [`Delta::ListEnded`]. A page is kept as it arrived and is split when it is taken out.
 /// The queue is bounded: the producer checks [`is_full`](Self::is_full) first, so that the queue never holds more
-/// than [`BOUND`](Self::BOUND) deltas and one page.
+/// than [`BOUND`](Self::BOUND) deltas and one page, and no more than [`BOUND_BYTES`](Self::BOUND_BYTES) of objects that
+/// are not decoded, and one page. The first list may take as many as [`FIRST_LIST_BATCH`](Self::FIRST_LIST_BATCH).
 ///
 /// It is a state machine without threads, tasks or time; [`DeltaQueue`](super::DeltaQueue) adds the waiting.
 pub struct RealFifo<K> {
     queue: VecDeque<QueueItem<K>>,
     pending: usize,
+    /// The bytes of the pending objects that are not decoded. It may be too large while deltas are gathered by key.
+    pending_bytes: usize,
     initial: Initial,
     /// The delta that was taken out last belongs to a list that has not ended.
     listing: bool,
@@ -72,16 +75,24 @@ enum Initial {
 }
 
 impl<K> RealFifo<K> {
-    /// The maximum number of deltas that are taken out at once.
-    pub const BATCH: usize = 128;
+    /// The maximum number of deltas that are taken out at once after the first list. Readers see a batch at once, and each
+    /// batch costs the store a copy of what it changes, so larger batches cost less for each delta.
+    pub const BATCH: usize = 512;
     /// The producer must wait while the queue holds this many deltas or more.
     pub const BOUND: usize = 2 * Self::BATCH;
+    /// [`BATCH`](Self::BATCH) and [`BOUND`](Self::BOUND) of the first list.
+    pub const FIRST_LIST_BATCH: usize = 2048;
+    /// A batch ends after this many bytes of objects that are not decoded.
+    pub const BATCH_BYTES: usize = 4 * 1024 * 1024;
+    /// The producer must wait while the queue holds this many bytes of them, or more.
+    pub const BOUND_BYTES: usize = 2 * Self::BATCH_BYTES;
 
     /// An empty queue, before the first list.
     pub fn new() -> Self {
         Self {
             queue: VecDeque::new(),
             pending: 0,
+            pending_bytes: 0,
             initial: Initial::Pending,
             listing: false,
             describe: None,
@@ -104,6 +115,7 @@ impl<K> RealFifo<K> {
 
     /// Appends one delta.
     pub fn push(&mut self, delta: Delta<K>) {
+        self.pending_bytes += bytes_of(&delta);
         let described = self.describe.and_then(|describe| describe(&delta));
         if let Some(described) = described {
             return self.gather(described, delta);
@@ -156,13 +168,19 @@ impl<K> RealFifo<K> {
                 .for_each(|object| self.push(Delta::Set(object)));
         } else if !page.items.is_empty() {
             self.pending += page.items.len();
+            self.pending_bytes += page
+                .items
+                .iter()
+                .filter_map(Entry::packed_size)
+                .sum::<usize>();
             self.queue
                 .push_back(QueueItem::Page(page.items.into_iter()));
         }
     }
 
-    /// Takes out the oldest deltas, at most [`BATCH`](Self::BATCH). Returns `None` if the queue is empty. A queue that
-    /// gathers by key may return more, because the deltas of one object stay together.
+    /// Takes out the oldest deltas, at most [`BATCH`](Self::BATCH), and in the first list at most
+    /// [`FIRST_LIST_BATCH`](Self::FIRST_LIST_BATCH). Returns `None` if the queue is empty. A queue that gathers by key may return
+    /// more, because the deltas of one object stay together.
     ///
     /// A batch begins and ends where a list does, so that either all deltas of a batch belong to one list or none
     /// belongs to a list. When the batch has been processed, the caller must call [`finish`](Self::finish) before it
@@ -173,8 +191,14 @@ impl<K> RealFifo<K> {
         }
         let initial = self.initial == Initial::Pending;
         let mut listed = initial || self.listing;
-        let mut deltas = Vec::with_capacity(self.pending.min(Self::BATCH));
-        while deltas.len() < Self::BATCH {
+        let most = if initial {
+            Self::FIRST_LIST_BATCH
+        } else {
+            Self::BATCH
+        };
+        let mut deltas = Vec::with_capacity(self.pending.min(most));
+        let mut bytes = 0;
+        while deltas.len() < most && bytes < Self::BATCH_BYTES {
             match self.queue.pop_front() {
                 None => break,
                 Some(QueueItem::One(Delta::ListStarted)) if !listed && !deltas.is_empty() => {
@@ -187,6 +211,7 @@ impl<K> RealFifo<K> {
                 }
                 Some(QueueItem::One(delta)) => {
                     let ends = listed && matches!(delta, Delta::ListEnded { .. });
+                    bytes += bytes_of(&delta);
                     deltas.push(delta);
                     if ends {
                         self.listing = false;
@@ -199,7 +224,8 @@ impl<K> RealFifo<K> {
                 Some(QueueItem::Gathered(mut gathered)) => {
                     let taken = gathered.objects.pop();
                     let taken = taken.into_iter().flat_map(|object| object.deltas);
-                    deltas.extend(taken.filter_map(|delta| delta.object));
+                    let taken = taken.filter_map(|delta| delta.object);
+                    deltas.extend(taken.inspect(|delta| bytes += bytes_of(delta)));
                     if !gathered.objects.is_empty() {
                         self.queue.push_front(QueueItem::Gathered(gathered));
                     } else if let Some(resource_version) = gathered.newest {
@@ -209,8 +235,13 @@ impl<K> RealFifo<K> {
                     }
                 }
                 Some(QueueItem::Page(mut page)) => {
-                    let room = Self::BATCH - deltas.len();
-                    deltas.extend(page.by_ref().take(room).map(Delta::Set));
+                    while deltas.len() < most
+                        && bytes < Self::BATCH_BYTES
+                        && let Some(object) = page.next()
+                    {
+                        bytes += object.packed_size().unwrap_or_default();
+                        deltas.push(Delta::Set(object));
+                    }
                     if page.len() > 0 {
                         self.queue.push_front(QueueItem::Page(page));
                     }
@@ -218,6 +249,10 @@ impl<K> RealFifo<K> {
             }
         }
         self.pending -= deltas.len();
+        self.pending_bytes = match self.pending {
+            0 => 0,
+            _ => self.pending_bytes.saturating_sub(bytes),
+        };
         if self.queue.is_empty() && self.queue.capacity() > Self::BOUND {
             self.queue = VecDeque::new();
         }
@@ -243,7 +278,17 @@ impl<K> RealFifo<K> {
 
     /// Whether the producer must wait.
     pub fn is_full(&self) -> bool {
-        self.pending >= Self::BOUND
+        let bound = match self.initial {
+            Initial::Pending => Self::FIRST_LIST_BATCH,
+            Initial::InProcess | Initial::Done => Self::BOUND,
+        };
+        self.pending >= bound || self.pending_bytes >= Self::BOUND_BYTES
+    }
+
+    /// Whether the consumer should wait for more: the queue has a part of the first list, and the producer need not wait.
+    /// Nobody may rely on a cache before its first list is complete, so nobody misses that part meanwhile.
+    pub fn is_gathering(&self) -> bool {
+        self.initial == Initial::Pending && self.appending_list && !self.is_full()
     }
 
     /// The number of deltas in the queue.
@@ -260,6 +305,14 @@ impl<K> RealFifo<K> {
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
         self.queue.capacity()
+    }
+}
+
+/// The bytes of the object, if it is not decoded.
+fn bytes_of<K>(delta: &Delta<K>) -> usize {
+    match delta {
+        Delta::Set(object) | Delta::Deleted(object) => object.packed_size().unwrap_or_default(),
+        _ => 0,
     }
 }
 

@@ -18,6 +18,16 @@ fn ended() -> Delta<u32> {
     }
 }
 
+/// A queue whose first list was processed.
+fn synced() -> RealFifo<u32> {
+    let mut fifo = RealFifo::new();
+    fifo.push(Delta::ListStarted);
+    fifo.push(ended());
+    drain(&mut fifo);
+    assert!(fifo.has_synced());
+    fifo
+}
+
 fn drain(fifo: &mut RealFifo<u32>) {
     while fifo.pop().is_some() {
         fifo.finish();
@@ -62,11 +72,7 @@ fn a_batch_belongs_to_a_list_completely_or_not_at_all() {
 
 #[test]
 fn all_batches_of_a_long_list_belong_to_the_list() {
-    let mut fifo = RealFifo::new();
-    fifo.push(Delta::ListStarted);
-    fifo.push(ended());
-    drain(&mut fifo);
-    assert!(fifo.has_synced());
+    let mut fifo = synced();
     fifo.push(Delta::ListStarted);
     fifo.push_page(page(vec![0; RealFifo::<u32>::BATCH]));
     assert!(fifo.pop().unwrap().listed && fifo.pop().unwrap().listed);
@@ -101,15 +107,39 @@ fn a_list_that_never_ended_does_not_sync_the_queue() {
 
 #[test]
 fn the_queue_is_full_at_its_bound_and_not_below() {
+    let (bound, first) = (RealFifo::<u32>::BOUND, RealFifo::<u32>::FIRST_LIST_BATCH);
+    for (mut fifo, bound) in [(synced(), bound), (RealFifo::new(), first)] {
+        assert!(fifo.is_empty());
+        fifo.push_page(page(vec![0; bound - 1]));
+        assert_eq!(fifo.len(), bound - 1);
+        assert!(!fifo.is_full() && !fifo.is_empty());
+        fifo.push(Delta::Set(Entry::from(1)));
+        assert!(fifo.is_full());
+        fifo.pop();
+        assert!(!fifo.is_full());
+    }
+}
+
+#[test]
+fn the_first_list_is_gathered_until_it_ends_or_the_producer_must_wait() {
+    let most = RealFifo::<u32>::FIRST_LIST_BATCH;
     let mut fifo = RealFifo::new();
-    assert!(fifo.is_empty());
-    fifo.push_page(page(vec![0; RealFifo::<u32>::BOUND - 1]));
-    assert_eq!(fifo.len(), RealFifo::<u32>::BOUND - 1);
-    assert!(!fifo.is_full() && !fifo.is_empty());
-    fifo.push(Delta::Set(Entry::from(1)));
-    assert!(fifo.is_full());
-    fifo.pop();
-    assert!(!fifo.is_full());
+    assert!(!fifo.is_gathering());
+    fifo.push(Delta::ListStarted);
+    for number in 0..most as u32 - 1 {
+        assert!(fifo.is_gathering());
+        fifo.push(Delta::Set(Entry::from(number)));
+    }
+    assert!(!fifo.is_gathering(), "the queue is full");
+    assert_eq!(fifo.pop().unwrap().deltas.len(), most);
+    fifo.push(Delta::Set(Entry::from(0)));
+    assert!(fifo.is_gathering());
+    fifo.push(ended());
+    assert!(!fifo.is_gathering(), "the list has ended");
+    drain(&mut fifo);
+    fifo.push(Delta::ListStarted);
+    fifo.push(Delta::Set(Entry::from(0)));
+    assert!(!fifo.is_gathering(), "the cache is in use");
 }
 
 #[test]
@@ -138,7 +168,11 @@ proptest! {
         let mut take = |fifo: &mut RealFifo<u32>| -> Result<bool, TestCaseError> {
             let Some(batch) = fifo.pop() else { return Ok(false) };
             fifo.finish();
-            prop_assert!(!batch.deltas.is_empty() && batch.deltas.len() <= RealFifo::<u32>::BATCH);
+            let most = match batch.initial {
+                true => RealFifo::<u32>::FIRST_LIST_BATCH,
+                false => RealFifo::<u32>::BATCH,
+            };
+            prop_assert!(!batch.deltas.is_empty() && batch.deltas.len() <= most);
             received.extend(batch.deltas.iter().filter_map(|delta| match delta {
                 Delta::Set(number) => number.stored_object().map(|number| **number),
                 _ => None,
@@ -167,6 +201,94 @@ proptest! {
         while take(&mut fifo)? {}
         prop_assert!(fifo.is_empty());
         prop_assert_eq!(received, sent);
+    }
+}
+
+mod bytes {
+    //! Objects that are not decoded.
+
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::super::{Delta, Entry, RealFifo};
+    use crate::{
+        cache::{Packed, fake::undecodable},
+        client::ObjectList,
+        resource::{ObjectKey, Undecodable},
+    };
+
+    /// An object of this size. The tests need only its key.
+    struct OfSize(usize);
+
+    impl Packed<ConfigMap> for OfSize {
+        fn uid(&self) -> Option<&str> {
+            None
+        }
+
+        fn resource_version(&self) -> Option<&str> {
+            None
+        }
+
+        fn object(&self) -> Result<Arc<ConfigMap>, Arc<Undecodable>> {
+            Err(Arc::new(undecodable("default", "a", "u", 1)))
+        }
+
+        fn key(&self) -> Option<ObjectKey> {
+            Some(ObjectKey::namespaced("default", "a"))
+        }
+
+        fn size(&self) -> Option<usize> {
+            Some(self.0)
+        }
+    }
+
+    fn objects(sizes: &[usize]) -> Vec<Entry<ConfigMap>> {
+        let sizes = sizes.iter();
+        sizes
+            .map(|size| Entry::packed(Arc::new(OfSize(*size))))
+            .collect()
+    }
+
+    fn taken(fifo: &mut RealFifo<ConfigMap>) -> Option<usize> {
+        let batch = fifo.pop()?;
+        fifo.finish();
+        Some(batch.deltas.len())
+    }
+
+    #[test]
+    fn few_bytes_wait_and_few_are_taken_out_at_once() {
+        const HALF: usize = RealFifo::<ConfigMap>::BATCH_BYTES / 2;
+        let sizes = [HALF, HALF, 5 * HALF, 1, 1];
+        for is_by_key in [false, true] {
+            // The deltas of one object stay together.
+            let expected: &[usize] = if is_by_key { &[5] } else { &[2, 1, 2] };
+            for is_page in [false, true] {
+                let mut fifo = match is_by_key {
+                    true => RealFifo::by_key(),
+                    false => RealFifo::new(),
+                };
+                if is_page {
+                    fifo.push_page(ObjectList {
+                        items: objects(&sizes),
+                        ..ObjectList::default()
+                    });
+                } else {
+                    for object in objects(&sizes[..3]) {
+                        assert!(!fifo.is_full());
+                        fifo.push(Delta::Set(object));
+                    }
+                    for object in objects(&sizes[3..]) {
+                        assert!(fifo.is_full());
+                        fifo.push(Delta::Set(object));
+                    }
+                }
+                assert!(fifo.is_full());
+                let taken: Vec<_> = std::iter::from_fn(|| taken(&mut fifo)).collect();
+                assert_eq!(taken, expected);
+                assert!(!fifo.is_full());
+            }
+        }
     }
 }
 
@@ -280,7 +402,7 @@ mod by_key {
 
     #[test]
     fn an_object_with_many_deltas_leaves_as_a_whole_and_ends_the_batch() {
-        let count = RealFifo::<ConfigMap>::BATCH as u64;
+        let count = RealFifo::<ConfigMap>::FIRST_LIST_BATCH as u64;
         let mut fifo = fifo((1..=count + 5).map(|version| set("a", version)));
         fifo.push(set("b", 900));
         assert_eq!(fifo.pop().unwrap().deltas.len() as u64, count + 5);

@@ -41,6 +41,8 @@ pub(in crate::cache) struct AllKindOptions {
     by_kind: HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
     /// Which share of the bytes of a cache may stay decoded, if the program has set one.
     pub(in crate::cache) decoded_share: Option<f64>,
+    /// Whether the encoded objects of the caches are compressed.
+    pub(in crate::cache) is_compressed: bool,
 }
 
 impl AllKindOptions {

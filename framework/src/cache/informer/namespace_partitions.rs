@@ -45,6 +45,9 @@ impl<K: Object> NamespacePartition<K> {
         self.waker.poll(cx, |cx| {
             // It never ends.
             _ = self.reflecting.as_mut().poll(cx);
+            if self.queue.is_gathering() {
+                return Poll::Pending;
+            }
             let Some(batch) = self.queue.try_pop() else {
                 return Poll::Pending;
             };

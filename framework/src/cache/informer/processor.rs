@@ -169,7 +169,10 @@ impl<K: Object> Processor<K> {
         events: &mut Vec<Event<K>>,
     ) {
         let key = new.key();
-        partition.unseen.remove(&key);
+        // Outside of a list the set is empty. Then it would hash the key for nothing.
+        if !partition.unseen.is_empty() {
+            partition.unseen.remove(&key);
+        }
         partition.follow(new.resource_version());
         let present = self.store.get(&key);
         if !partition.restored && present.is_some_and(|entry| same_version(entry, &new)) {

@@ -94,7 +94,10 @@ impl<K: Object> InformerInner<K> {
             // The replaced versions are dropped with the events.
             match is_small {
                 true => drop(events),
-                false => self.decoder.drop_there(events),
+                false => {
+                    let bytes = events.iter().map(Event::replaced_bytes).sum();
+                    self.decoder.drop_there(events, bytes);
+                }
             }
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);

@@ -231,8 +231,9 @@ impl Informers {
         // A transform and a packing need the decoded object. A view is smaller decoded than the object that the server sent.
         let is_view = K::PARTIAL && !K::METADATA_ONLY;
         if options.transform.is_none() && options.packing.is_none() && !is_view {
-            let share = self.inner.options.decoded_share;
-            options.encoded = Some(EncodedCache::new(resource.clone(), share));
+            let all = &self.inner.options;
+            let (share, is_compressed) = (all.decoded_share, all.is_compressed);
+            options.encoded = Some(EncodedCache::new(resource.clone(), share, is_compressed));
         }
         options.measure = Some(json_size::<K>);
         let (client, kind) = (self.inner.client.clone(), resource.clone());

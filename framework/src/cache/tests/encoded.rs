@@ -299,3 +299,62 @@ async fn an_informer_lets_decoded_objects_sleep_when_nobody_reads_them() {
     // What is gone is decoded again.
     assert_eq!(informer.lister().list().items.len(), 4);
 }
+
+#[cfg(feature = "zstd")]
+#[tokio::test(start_paused = true)]
+async fn compressed_objects_take_less_memory_and_are_read_changed_and_deleted_as_others() {
+    let objects =
+        |version: u32| (0..500).map(move |number| map(&format!("o{number}"), version, "a"));
+    for streams in [false, true] {
+        let server = Server::of(objects(1).collect(), streams, InformersBuilder::compressed);
+        let informer = server.informers.informer::<ConfigMap>(Default::default());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sees = seen.clone();
+        informer.add_listener(move |event: &Event<ConfigMap>| {
+            let object = event.entry().object().unwrap();
+            sees.lock()
+                .push((event.key(), object.data.clone().unwrap()["more"].clone()));
+        });
+        server.start().await;
+        assert_eq!(seen.lock().len(), 500);
+        let lister = informer.lister();
+        let sizes = || {
+            let snapshot = lister.snapshot();
+            let entries = snapshot.iter().map(|(_, entry)| entry);
+            let sizes: Vec<_> = entries.filter_map(|entry| entry.packed_size()).collect();
+            let large = sizes.iter().filter(|size| **size > TEXT).count();
+            (large, sizes.iter().sum::<usize>())
+        };
+        let (large, before) = sizes();
+        assert!((300..450).contains(&large), "{large}: the first ones stay");
+        for object in objects(2) {
+            server.events.send(event("MODIFIED", object)).unwrap();
+        }
+        seconds(1).await;
+        let (large, after) = sizes();
+        assert!(
+            large == 0 && after * 5 < before,
+            "{large}: {after} of {before}"
+        );
+        let expected = |number: usize| {
+            let mut object: ConfigMap =
+                serde_json::from_value(map(&format!("o{number}"), 2, "a")).unwrap();
+            object.metadata.managed_fields = None;
+            object
+        };
+        for number in 0..500 {
+            let read = lister.get(&key(&format!("o{number}"))).unwrap().unwrap();
+            assert_eq!(*read, expected(number));
+        }
+        server.send("MODIFIED", map("o7", 3, 3)).await;
+        let error = lister.get(&key("o7")).unwrap_err();
+        assert_eq!(
+            error.reason,
+            "data.more: expected a string, found an integer"
+        );
+        server.send("DELETED", map("o8", 4, "a")).await;
+        assert!(lister.get(&key("o8")).unwrap().is_none());
+        assert_eq!(lister.len(), 499);
+        server.informers.shutdown().await;
+    }
+}

@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::{Cuts, Format, JsonIndex};
+use super::{Cuts, Format, JsonIndex, JsonPlace};
 
 /// Reads one encoding.
 ///
@@ -43,15 +43,36 @@ pub(crate) trait Codec: Copy {
         seed: S,
     ) -> Result<S::Value, String>;
 
-    /// Makes the index of a document, so that [`read_indexed`](Self::read_indexed) can read it later, for example on
-    /// another thread. A codec may do nothing here.
+    /// Makes the index of a document, for a later [`with_index`](Self::with_index), for example on another thread. A codec
+    /// without an index does nothing here.
     fn json_index(self, _bytes: &[u8], _json_index: &mut JsonIndex) {}
 
-    /// As [`read`](Self::read), for a document whose index was made.
-    fn read_indexed<'de, S: DeserializeSeed<'de>>(
+    /// Calls `function` with the place of a document in its index, which is made if it was not made before. The parts of the
+    /// document are then read [by the same index](Self::read_at). `None` if the encoding has no index, or the document is not
+    /// valid.
+    fn with_index<'de, T>(
+        self,
+        _bytes: &'de [u8],
+        _made: Option<&JsonIndex>,
+        function: impl FnOnce(Option<JsonPlace<'de, '_>>) -> T,
+    ) -> T {
+        function(None)
+    }
+
+    /// The place of a part of a document.
+    fn place_of<'de, 'a>(
+        self,
+        _document: Option<JsonPlace<'de, 'a>>,
+        _part: &Self::Raw<'de>,
+    ) -> Option<JsonPlace<'de, 'a>> {
+        None
+    }
+
+    /// As [`read`](Self::read), for bytes at a place in an index.
+    fn read_at<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],
-        _json_index: &JsonIndex,
+        _place: Option<JsonPlace<'de, '_>>,
         seed: S,
     ) -> Result<S::Value, String> {
         self.read(bytes, seed)

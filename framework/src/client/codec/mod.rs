@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `encoding.rs` | [`Encoding`], and a document with its encoding |
 //! | `format.rs` | [`Format`] |
+//! | `part.rs` | [`Part`]: a part of a document, which is read later |
 //! | `codec.rs` | [`Codec`]: the trait |
 //! | `object_codec.rs` | [`ObjectCodec`]: a codec that a program adds |
 //! | `json/`, `cbor/`, `protobuf/` | the codecs |
@@ -34,6 +35,7 @@ mod json;
 mod key_reader;
 mod negotiated_encodings;
 mod object_codec;
+mod part;
 mod protobuf;
 mod stack_bound;
 #[cfg(test)]
@@ -47,9 +49,10 @@ pub use encoding::Encoding;
 pub(crate) use encoding::{Encoded, content_type};
 pub(crate) use format::{Format, with_codec};
 pub(crate) use frames::Frames;
-pub(crate) use json::{Json, JsonIndex};
+pub(crate) use json::{Json, JsonIndex, JsonPlace};
 pub(crate) use negotiated_encodings::NegotiatedEncodings;
 pub use object_codec::{AddedCodec, EventFrame, ObjectCodec};
+pub(crate) use part::Part;
 pub(crate) use protobuf::{Protobuf, Shape};
 #[cfg(test)]
 pub(crate) use test_codec::{ALL_ENCODINGS, Framed};

@@ -1,7 +1,8 @@
 /// Why a configuration is invalid: what is wrong, where, and what to do.
 ///
 /// The text is one line. It never holds a token, a password or a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct ConfigError {
     text: String,
 }
@@ -11,11 +12,3 @@ impl ConfigError {
         Self { text: text.into() }
     }
 }
-
-impl std::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for ConfigError {}

@@ -33,7 +33,7 @@ use tokio::{
 #[derive(Default)]
 pub(crate) struct DecodeThread {
     state: Mutex<State>,
-    /// How many values wait to be dropped.
+    /// How many bytes wait to be dropped.
     waiting_drops: Arc<AtomicUsize>,
 }
 
@@ -58,8 +58,8 @@ type Job = Box<dyn FnOnce() + Send>;
 impl DecodeThread {
     /// At most this many jobs may wait. A caller waits for a few results at a time, so one caller never reaches this.
     const WAITING: usize = 1024;
-    /// At most this many values may wait to be dropped: each has the objects of a batch of events, which can be megabytes.
-    const WAITING_DROPS: usize = 8;
+    /// At most this many bytes may wait to be dropped, and one value in any case.
+    const WAITING_DROPS: usize = 4 * 1024 * 1024;
 
     pub(crate) fn decoder(self: &Arc<Self>) -> Decoder {
         Decoder(Arc::downgrade(self))
@@ -145,12 +145,13 @@ impl Decoder {
         Offloaded(receiver)
     }
 
-    /// Drops `value`. The decode thread does it after the work that was started before. If it already has many values to
-    /// drop, the caller does it.
-    pub(crate) fn drop_there<T: Send + 'static>(&self, value: T) {
+    /// Drops `value`, which takes about so many `bytes`. The decode thread does it after the work that was started before. If
+    /// it already has much to drop, the caller does it.
+    pub(crate) fn drop_there<T: Send + 'static>(&self, value: T, bytes: usize) {
         let waiting = self.0.upgrade().map(|it| it.waiting_drops.clone());
-        let place = WaitingDrop::new(waiting.unwrap_or_default());
-        let is_full = place.0.load(Ordering::Relaxed) > DecodeThread::WAITING_DROPS;
+        let place = WaitingDrop::new(waiting.unwrap_or_default(), bytes);
+        let others = place.waiting.load(Ordering::Relaxed) - bytes;
+        let is_full = others > 0 && others + bytes > DecodeThread::WAITING_DROPS;
         // The place is free when the value is gone.
         let job = Box::new(move || drop((value, place)));
         match is_full {
@@ -174,18 +175,21 @@ impl Decoder {
 }
 
 /// The place of a value that waits to be dropped.
-struct WaitingDrop(Arc<AtomicUsize>);
+struct WaitingDrop {
+    waiting: Arc<AtomicUsize>,
+    bytes: usize,
+}
 
 impl WaitingDrop {
-    fn new(waiting: Arc<AtomicUsize>) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
+    fn new(waiting: Arc<AtomicUsize>, bytes: usize) -> Self {
+        waiting.fetch_add(bytes, Ordering::Relaxed);
+        Self { waiting, bytes }
     }
 }
 
 impl Drop for WaitingDrop {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -278,7 +282,7 @@ mod tests {
         }
         let decode_thread = Arc::new(DecodeThread::default());
         let decoder = decode_thread.decoder();
-        decoder.drop_there(Bomb);
+        decoder.drop_there(Bomb, 1);
         let own = decoder.clone();
         let failed = tokio::spawn(async move { own.offload(|| panic!("while it works")).await });
         assert!(failed.await.unwrap_err().is_panic());
@@ -290,10 +294,10 @@ mod tests {
         let decode_thread = Arc::new(DecodeThread::default());
         let decoder = decode_thread.decoder();
         let work = Arc::new(());
-        decoder.drop_there(());
+        decoder.drop_there((), 1);
         let (ended, noted) = end_of_thread(&decoder);
         for _ in 0..100 {
-            decoder.drop_there(work.clone());
+            decoder.drop_there(work.clone(), 1);
         }
         decode_thread.join().await;
         noted.await;
@@ -303,21 +307,28 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_busy_thread_keeps_few_values_that_are_to_be_dropped() {
-        let decode_thread = Arc::new(DecodeThread::default());
-        let decoder = decode_thread.decoder();
-        let (resume, paused) = mpsc::channel::<()>();
-        let busy = decoder.offload(move || _ = paused.recv());
-        let value = Arc::new(());
-        for _ in 0..100 {
-            decoder.drop_there(value.clone());
+    async fn a_busy_thread_keeps_few_bytes_that_are_to_be_dropped() {
+        const QUARTER: usize = DecodeThread::WAITING_DROPS / 4;
+        for (bytes, expected) in [(QUARTER, 4), (QUARTER + 1, 3), (5 * QUARTER, 1)] {
+            let decode_thread = Arc::new(DecodeThread::default());
+            let decoder = decode_thread.decoder();
+            let (resume, paused) = mpsc::channel::<()>();
+            let busy = decoder.offload(move || _ = paused.recv());
+            let value = Arc::new(());
+            for _ in 0..100 {
+                decoder.drop_there(value.clone(), bytes);
+            }
+            assert_eq!(
+                Arc::strong_count(&value),
+                1 + expected,
+                "{bytes} bytes each"
+            );
+            drop(resume);
+            busy.await;
+            decode_thread.join().await;
+            assert_eq!(Arc::strong_count(&value), 1);
+            assert_eq!(decode_thread.waiting_drops.load(Ordering::Relaxed), 0);
         }
-        assert_eq!(Arc::strong_count(&value), 1 + DecodeThread::WAITING_DROPS);
-        drop(resume);
-        busy.await;
-        decode_thread.join().await;
-        assert_eq!(Arc::strong_count(&value), 1);
-        assert_eq!(decode_thread.waiting_drops.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -5,17 +5,11 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
 };
 
-use super::{
-    lenient::undecodable,
-    object::{ItemSeed, object, status},
-    received::Received,
-    span,
-    types::Types,
-};
+use super::{lenient::undecodable, object::ItemSeed, received::Received, span, types::Types};
 use crate::{
     client::{
         Change, WatchEvent,
-        codec::{Codec, Encoded, Format, JsonIndex, with_codec},
+        codec::{Codec, Encoded, Format, JsonIndex, JsonPlace, Part, with_codec},
     },
     resource::{ApiResource, Object, Status, Undecodable},
 };
@@ -39,21 +33,20 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
     let _span = span::entered("event", frame);
-    let bytes = &frame.bytes;
     let quick = with_codec!(Format::of_frame(frame.encoding), codec => {
-        let seed = EventSeed {
-            managed_fields,
-            kind: PhantomData,
-        };
-        match json_index {
-            Some(json_index) => codec.read_indexed(bytes, json_index, seed),
-            None => codec.read(bytes, seed),
-        }
+        let bytes = &frame.bytes;
+        codec.with_index(bytes, json_index, |place| {
+            let seed = EventSeed {
+                managed_fields,
+                kind: PhantomData,
+            };
+            codec.read_at(bytes, place, seed)
+        })
     });
     quick.or_else(|_| {
-        in_two_steps(frame, None, resource, |format, body| {
-            let read = with_codec!(format, codec => object(codec, body, managed_fields));
-            read.map_err(|reason| Box::new(undecodable(format, body, resource, reason)))
+        in_two_steps(frame, json_index, resource, |part| {
+            let read = part.read(ItemSeed::new(managed_fields));
+            read.map_err(|reason| Box::new(undecodable(part.format, part.bytes, resource, reason)))
         })
     })
 }
@@ -67,22 +60,53 @@ pub(crate) fn receive_event<K: Object + DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<Event<Received<K>>, String> {
     let _span = span::entered("event", frame);
-    in_two_steps(frame, json_index, resource, |format, body| {
-        Received::read(format, body, resource, managed_fields)
+    in_two_steps(frame, json_index, resource, |part| {
+        Received::read(part, resource, managed_fields)
     })
 }
 
-/// Reads `type` and the bytes of the object first, then the object.
+/// Reads `type` and where the object lies first, then the object.
 fn in_two_steps<K>(
     frame: &Encoded,
     json_index: Option<&JsonIndex>,
     resource: &ApiResource,
-    read: impl FnOnce(Format, &[u8]) -> Result<K, Box<Undecodable>>,
+    read: impl FnOnce(Part<'_, '_>) -> Result<K, Box<Undecodable>>,
 ) -> Result<Event<K>, String> {
-    let (kind, format, body) = parts(frame, json_index)?;
-    let at_object = |reason| format!("object: {reason}");
+    let bytes = &frame.bytes;
+    with_codec!(Format::of_frame(frame.encoding), codec => {
+        codec.with_index(bytes, json_index, |place| {
+            let (kind, object) = parts(codec, bytes, place)?;
+            event(kind, object, resource, read).map_err(|reason| format!("object: {reason}"))
+        })
+    })
+}
+
+/// The type of an event and its object.
+fn parts<'de, 'a, C: Codec>(
+    codec: C,
+    frame: &'de [u8],
+    place: Option<JsonPlace<'de, 'a>>,
+) -> Result<(Type, Part<'de, 'a>), String> {
+    #[derive(Deserialize)]
+    struct RawEvent<R> {
+        r#type: String,
+        object: R,
+    }
+    let raw = codec.read_at(frame, place, PhantomData::<RawEvent<C::Raw<'de>>>)?;
+    match Type::of(&raw.r#type) {
+        Some(kind) => Ok((kind, Part::of(codec, place, raw.object))),
+        None => Err("type: not one of the known values".to_owned()),
+    }
+}
+
+fn event<K>(
+    kind: Type,
+    object: Part<'_, '_>,
+    resource: &ApiResource,
+    read: impl FnOnce(Part<'_, '_>) -> Result<K, Box<Undecodable>>,
+) -> Result<Event<K>, String> {
     match kind {
-        Type::Change(change) => Ok(Event::Event(match read(format, body) {
+        Type::Change(change) => Ok(Event::Event(match read(object) {
             Ok(object) => changed(change, object),
             Err(object) => WatchEvent::Undecodable {
                 change,
@@ -90,48 +114,14 @@ fn in_two_steps<K>(
             },
         })),
         Type::Bookmark => {
-            let bookmark = bookmark(format, body).and_then(|bookmark| bookmark.event(resource));
-            bookmark.map_err(at_object)
+            let bookmark = object.read(PhantomData::<Bookmark>)?;
+            bookmark.event(resource)
         }
         Type::Error => {
-            let status = status(format, body).map(Box::new).map(Event::Error);
-            status.map_err(at_object)
+            let status = object.read(PhantomData::<Status>)?;
+            Ok(Event::Error(Box::new(status)))
         }
     }
-}
-
-fn parts<'a>(
-    frame: &'a Encoded,
-    json_index: Option<&JsonIndex>,
-) -> Result<(Type, Format, &'a [u8]), String> {
-    #[derive(Deserialize)]
-    struct RawEvent<R> {
-        r#type: String,
-        object: R,
-    }
-    fn raw<'de, C: Codec>(
-        codec: C,
-        frame: &'de [u8],
-        json_index: Option<&JsonIndex>,
-    ) -> Result<(String, Format, &'de [u8]), String> {
-        let seed = PhantomData::<RawEvent<C::Raw<'de>>>;
-        let raw = match json_index {
-            Some(json_index) => codec.read_indexed(frame, json_index, seed),
-            None => codec.read(frame, seed),
-        }?;
-        let (codec, object) = codec.part(raw.object);
-        Ok((raw.r#type, codec.format(), object))
-    }
-    let raw = with_codec!(Format::of_frame(frame.encoding), codec => raw(codec, &frame.bytes, json_index));
-    let (kind, format, body) = raw?;
-    match Type::of(&kind) {
-        Some(kind) => Ok((kind, format, body)),
-        None => Err("type: not one of the known values".to_owned()),
-    }
-}
-
-fn bookmark(format: Format, body: &[u8]) -> Result<Bookmark, String> {
-    with_codec!(format, codec => codec.read_owned(body))
 }
 
 fn changed<K>(change: Change, object: K) -> WatchEvent<K> {

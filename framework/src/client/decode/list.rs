@@ -5,17 +5,11 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::{
-    lenient::undecodable,
-    object::{ItemSeed, object},
-    received::Received,
-    span,
-    types::Types,
-};
+use super::{lenient::undecodable, object::ItemSeed, received::Received, span, types::Types};
 use crate::{
     client::{
         ObjectList,
-        codec::{Codec, Encoded, Format, with_codec},
+        codec::{Codec, Encoded, JsonPlace, Part, with_codec},
     },
     resource::{ApiResource, ListMeta, Object},
 };
@@ -70,26 +64,27 @@ fn item_by_item<K: DeserializeOwned>(
     managed_fields: bool,
     is_named: &dyn Fn(&K) -> bool,
 ) -> Result<ObjectList<K>, String> {
-    let (metadata, format, items) = parts(body, resource)?;
-    let mut unnamed = Unnamed::default();
-    let mut list = ObjectList {
-        metadata,
-        ..ObjectList::default()
-    };
-    for (index, item) in items.into_iter().enumerate() {
-        match with_codec!(format, codec => object(codec, item, managed_fields)) {
-            Ok(item) => {
-                unnamed.note(index, is_named(&item))?;
-                list.items.push(item);
-            }
-            Err(reason) => {
-                let item = undecodable(format, item, resource, reason);
-                unnamed.note(index, !item.key.name().is_empty())?;
-                list.undecodable.push(item);
+    with_parts(body, resource, |metadata, items| {
+        let mut unnamed = Unnamed::default();
+        let mut list = ObjectList {
+            metadata,
+            ..ObjectList::default()
+        };
+        for (index, item) in items.into_iter().enumerate() {
+            match item.read(ItemSeed::new(managed_fields)) {
+                Ok(item) => {
+                    unnamed.note(index, is_named(&item))?;
+                    list.items.push(item);
+                }
+                Err(reason) => {
+                    let item = undecodable(item.format, item.bytes, resource, reason);
+                    unnamed.note(index, !item.key.name().is_empty())?;
+                    list.undecodable.push(item);
+                }
             }
         }
-    }
-    Ok(list)
+        Ok(list)
+    })
 }
 
 /// Takes a list apart for a cache. An item whose metadata cannot be read is undecodable.
@@ -101,33 +96,39 @@ pub(crate) fn receive_list<K: Object + DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<ObjectList<Received<K>>, String> {
     let _span = span::entered("list", body);
-    let (metadata, format, items) = parts(body, resource)?;
-    let mut unnamed = Unnamed::default();
-    let mut list = ObjectList {
-        metadata,
-        items: Vec::with_capacity(items.len()),
-        undecodable: Vec::new(),
-    };
-    for (index, item) in items.into_iter().enumerate() {
-        match Received::read(format, item, resource, managed_fields) {
-            Ok(item) => {
-                unnamed.note(index, item.is_named())?;
-                list.items.push(item);
-            }
-            Err(item) => {
-                unnamed.note(index, !item.key.name().is_empty())?;
-                list.undecodable.push(*item);
+    with_parts(body, resource, |metadata, items| {
+        let mut unnamed = Unnamed::default();
+        let mut list = ObjectList {
+            metadata,
+            items: Vec::with_capacity(items.len()),
+            undecodable: Vec::new(),
+        };
+        for (index, item) in items.into_iter().enumerate() {
+            match Received::read(item, resource, managed_fields) {
+                Ok(item) => {
+                    unnamed.note(index, item.is_named())?;
+                    list.items.push(item);
+                }
+                Err(item) => {
+                    unnamed.note(index, !item.key.name().is_empty())?;
+                    list.undecodable.push(*item);
+                }
             }
         }
-    }
-    Ok(list)
+        Ok(list)
+    })
 }
 
-/// The metadata of a list and its items, which have one format.
-type Parts<'a> = (ListMeta, Format, Vec<&'a [u8]>);
-
-fn parts<'a>(body: &'a Encoded, resource: &ApiResource) -> Result<Parts<'a>, String> {
-    with_codec!(body.encoding, codec => parts_as(codec, &body.bytes, resource))
+/// Calls `function` with the metadata of a list and its items.
+fn with_parts<T>(
+    body: &Encoded,
+    resource: &ApiResource,
+    function: impl FnOnce(ListMeta, Vec<Part<'_, '_>>) -> Result<T, String>,
+) -> Result<T, String> {
+    with_codec!(body.encoding, codec => codec.with_index(&body.bytes, None, |place| {
+        let (metadata, items) = parts(codec, &body.bytes, place, resource)?;
+        function(metadata, items)
+    }))
 }
 
 /// Fails if this is a list of another kind, or if pages are missing and there is no token for them. The caller would
@@ -143,11 +144,12 @@ fn check(types: Types<'_>, metadata: &ListMeta, resource: &ApiResource) -> Resul
     }
 }
 
-fn parts_as<'a, C: Codec>(
+fn parts<'de, 'a, C: Codec>(
     codec: C,
-    body: &'a [u8],
+    body: &'de [u8],
+    place: Option<JsonPlace<'de, 'a>>,
     resource: &ApiResource,
-) -> Result<Parts<'a>, String> {
+) -> Result<(ListMeta, Vec<Part<'de, 'a>>), String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase", bound(deserialize = "R: Deserialize<'de>"))]
     struct RawList<R> {
@@ -160,8 +162,8 @@ fn parts_as<'a, C: Codec>(
         #[serde(default)]
         items: Option<Vec<R>>,
     }
-    let raw = PhantomData::<RawList<C::Raw<'_>>>;
-    let raw = codec.read(body, raw).map_err(|reason| {
+    let raw = PhantomData::<RawList<C::Raw<'de>>>;
+    let raw = codec.read_at(body, place, raw).map_err(|reason| {
         // What is no map at all is reported as such.
         type Map = BTreeMap<String, IgnoredAny>;
         codec.read_owned::<Map>(body).err().unwrap_or(reason)
@@ -173,15 +175,9 @@ fn parts_as<'a, C: Codec>(
     }
     let metadata = raw.metadata.unwrap_or_default();
     check(types, &metadata, resource)?;
-    let items = raw.items.unwrap_or_default();
-    let mut format = codec.format();
-    let mut part = |item| {
-        let (codec, item) = codec.part(item);
-        format = codec.format();
-        item
-    };
-    let items = items.into_iter().map(&mut part).collect();
-    Ok((metadata, format, items))
+    let items = raw.items.unwrap_or_default().into_iter();
+    let items = items.map(|item| Part::of(codec, place, item));
+    Ok((metadata, items.collect()))
 }
 
 struct ListSeed<'a, K> {

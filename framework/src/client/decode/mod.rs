@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
 //! | `object_bytes.rs` | an object that is not decoded yet: its bytes, and where the fields lie that a cache needs |
+//! | `dictionary` | what many objects of a kind contain, so that each is small |
 //! | `received.rs` | an object for a cache: decoded if it is small |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
@@ -18,6 +19,7 @@
 mod decode_thread;
 #[cfg(test)]
 mod depth_test;
+mod dictionary;
 #[cfg(test)]
 mod encodings_test;
 mod event;
@@ -37,6 +39,7 @@ mod types;
 #[cfg(test)]
 pub(crate) use decode_thread::end_of_thread;
 pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
+pub(crate) use dictionary::{Dictionary, Samples};
 pub(crate) use event::{Event, decode_event, receive_event};
 pub(crate) use list::{decode_list, receive_list};
 pub(crate) use object::{

@@ -9,7 +9,7 @@ use super::{skip::SkipManagedFields, span};
 use crate::{
     client::{
         Deleted,
-        codec::{Codec, Encoded, Encoding, Format, Json, with_codec},
+        codec::{Codec, Encoded, Encoding, Json, Part, with_codec},
     },
     resource::Status,
 };
@@ -20,7 +20,8 @@ pub(crate) fn decode_object<K: DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<K, String> {
     let _span = span::entered("object", body);
-    with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields))
+    let whole = Part::of_bytes(body.encoding.into(), &body.bytes);
+    whole.read(ItemSeed::new(managed_fields))
 }
 
 /// Decodes anything that is JSON and has no managed fields.
@@ -37,11 +38,7 @@ pub(crate) fn decode_any<T: DeserializeOwned>(body: &Encoded) -> Result<T, Strin
 
 /// Decodes the server's error.
 pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
-    status(body.encoding.into(), &body.bytes)
-}
-
-pub(super) fn status(format: Format, body: &[u8]) -> Result<Status, String> {
-    with_codec!(format, codec => codec.read_owned(body))
+    with_codec!(body.encoding, codec => codec.read_owned(&body.bytes))
 }
 
 /// Decodes the answer to a deletion: a `Status` or the object.
@@ -62,14 +59,6 @@ pub(crate) fn decode_deleted<K: DeserializeOwned>(
         return decode_object(body, true).map(|status| Deleted::Done(Box::new(status)));
     }
     decode_object(body, managed_fields).map(|object| Deleted::Deleting(Box::new(object)))
-}
-
-pub(super) fn object<C: Codec, K: DeserializeOwned>(
-    codec: C,
-    body: &[u8],
-    managed_fields: bool,
-) -> Result<K, String> {
-    codec.read(body, ItemSeed::new(managed_fields))
 }
 
 /// One object, alone or within a list or an event.

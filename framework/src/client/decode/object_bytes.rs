@@ -5,9 +5,9 @@ use serde::{
     de::{DeserializeOwned, Error, Visitor},
 };
 
-use super::{lenient, received::decode, types::Types};
+use super::{Dictionary, lenient, received::decode, types::Types};
 use crate::{
-    client::codec::{Codec, Cuts, Format, with_codec},
+    client::codec::{Codec, Cuts, Format, JsonPlace, Part, with_codec},
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
 };
 
@@ -17,20 +17,24 @@ use crate::{
 /// owner references and metadata lie. Everything else is read when somebody asks for it. The object may be nested to any depth.
 pub(crate) struct ObjectBytes {
     format: Format,
-    /// The object. Strings follow it that lie in it with escapes.
+    /// The object. Strings follow it that lie in it with escapes. With a dictionary: UID and resource version, and then the
+    /// compressed object.
     bytes: Box<[u8]>,
-    /// The length of the object.
+    /// The length of the object, before it was compressed.
     len: u32,
+    dictionary: Option<Arc<Dictionary>>,
     key: ObjectKey,
+    // Places in `bytes`.
     uid: Span,
     resource_version: Span,
+    // Places in the object, before it was compressed.
     labels: Span,
     owner_references: Span,
     metadata: Span,
     is_deleting: bool,
 }
 
-/// A part of the bytes. It is empty if the object does not have the field.
+/// A part of bytes. It is empty if the object does not have the field.
 #[derive(Clone, Copy, Default)]
 struct Span {
     start: u32,
@@ -101,23 +105,29 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 }
 
 impl ObjectBytes {
-    /// The object with these bytes. The managed fields are left out unless they are `wanted`.
+    /// The object that the part is. The managed fields are left out unless they are `wanted`.
     ///
     /// # Errors
     /// The readable parts of the object, if its metadata cannot be read, or if it is of another kind than `resource`.
     pub(super) fn read(
-        format: Format,
-        bytes: &[u8],
+        part: Part<'_, '_>,
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, Box<Undecodable>> {
-        let read = with_codec!(format, codec => Self::read_as(codec, bytes, resource, wanted));
+        let Part {
+            format,
+            bytes,
+            place,
+        } = part;
+        let read =
+            with_codec!(format, codec => Self::read_as(codec, bytes, place, resource, wanted));
         read.map_err(|reason| lenient::undecodable(format, bytes, resource, reason).into())
     }
 
-    fn read_as<C: Codec>(
+    fn read_as<'de, C: Codec>(
         codec: C,
-        bytes: &[u8],
+        bytes: &'de [u8],
+        at: Option<JsonPlace<'de, '_>>,
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, String> {
@@ -126,19 +136,20 @@ impl ObjectBytes {
         if u32::try_from(bytes.len()).is_err() {
             return Err("it is 4 GiB or larger".to_owned());
         }
-        let outline = codec.read(bytes, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
+        let outline = codec.read_at(bytes, at, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
         let [api_version, kind] = opened.types;
         let types = Types::new(
             text(&outline.api_version).or(Some(api_version)),
             text(&outline.kind).or(Some(kind)),
         );
         types.check_object(resource, true)?;
-        let Some(metadata) = outline.metadata.map(|metadata| codec.part(metadata)) else {
+        let Some(metadata) = outline.metadata else {
             return Ok(Self::without_metadata(codec.format(), bytes));
         };
-        let (metadata_codec, metadata) = metadata;
+        let at = codec.place_of(at, &metadata);
+        let (metadata_codec, metadata) = codec.part(metadata);
         let parts = PhantomData::<MetadataOutline<'_, C::Raw<'_>>>;
-        let parts = metadata_codec.read(metadata, parts);
+        let parts = metadata_codec.read_at(metadata, at, parts);
         let parts = parts.map_err(|reason| format!("metadata: {reason}"))?;
         let place = |part: Option<&[u8]>| part.and_then(|part| place(bytes, part));
         let part = |part: Option<C::Raw<'_>>| place(part.map(|part| codec.part(part).1));
@@ -174,6 +185,7 @@ impl ObjectBytes {
         Ok(Self {
             format: codec.format(),
             len: u32::try_from(len).unwrap_or(u32::MAX),
+            dictionary: None,
             key: ObjectKey::new(text(&parts.namespace), name),
             uid,
             resource_version,
@@ -189,7 +201,17 @@ impl ObjectBytes {
     #[cfg(test)]
     pub(crate) fn of_json<K: crate::resource::Resource>(json: &str) -> Self {
         let resource = ApiResource::of::<K>();
-        Self::read(Format::Json, json.as_bytes(), &resource, false).unwrap()
+        let json = Part::of_bytes(Format::Json, json.as_bytes());
+        Self::read(json, &resource, false).unwrap()
+    }
+
+    /// The same bytes with a dictionary that does not fit them.
+    #[cfg(all(test, feature = "zstd"))]
+    pub(super) fn broken(self, dictionary: &Arc<Dictionary>) -> Self {
+        Self {
+            dictionary: Some(dictionary.clone()),
+            ..self
+        }
     }
 
     fn without_metadata(format: Format, bytes: &[u8]) -> Self {
@@ -197,6 +219,7 @@ impl ObjectBytes {
             format,
             bytes: bytes.into(),
             len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            dictionary: None,
             key: ObjectKey::cluster(""),
             uid: Span::default(),
             resource_version: Span::default(),
@@ -204,6 +227,38 @@ impl ObjectBytes {
             owner_references: Span::default(),
             metadata: Span::default(),
             is_deleting: false,
+        }
+    }
+
+    /// The same object in its compressed form, if that is smaller by an eighth at least.
+    pub(crate) fn compressed(self, dictionary: &Arc<Dictionary>) -> Self {
+        let strings = [self.uid, self.resource_version].map(|span| span.of_bytes(&self.bytes));
+        let compressed = match self.object() {
+            // An empty string has no place of its own.
+            Ok(Cow::Borrowed(object)) if !strings.contains(&Some(&[])) => {
+                dictionary.compress(object)
+            }
+            _ => None,
+        };
+        let Some(compressed) = compressed else {
+            return self;
+        };
+        let mut bytes = Vec::new();
+        let [uid, resource_version] = strings.map(|string| {
+            let start = bytes.len();
+            bytes.extend_from_slice(string.unwrap_or_default());
+            string.map_or(Span::default(), |_| Span::of(start..bytes.len()))
+        });
+        bytes.extend_from_slice(&compressed);
+        if bytes.len() > self.bytes.len() / 8 * 7 {
+            return self;
+        }
+        Self {
+            bytes: bytes.into(),
+            dictionary: Some(dictionary.clone()),
+            uid,
+            resource_version,
+            ..self
         }
     }
 
@@ -232,8 +287,8 @@ impl ObjectBytes {
         match self.part(self.labels) {
             Some(labels) => with_codec!(self.format, codec => {
                 let codec = codec.of_metadata(Some("labels"));
-                let all = codec.read_owned(labels);
-                all.unwrap_or_else(|_| lenient::labels(codec, labels))
+                let all = codec.read_owned(&labels);
+                all.unwrap_or_else(|_| lenient::labels(codec, &labels))
             }),
             None => BTreeMap::new(),
         }
@@ -244,8 +299,8 @@ impl ObjectBytes {
         match self.part(self.owner_references) {
             Some(owners) => with_codec!(self.format, codec => {
                 let codec = codec.of_metadata(Some("ownerReferences"));
-                let all = codec.read_owned(owners);
-                all.unwrap_or_else(|_| lenient::owner_references(codec, owners))
+                let all = codec.read_owned(&owners);
+                all.unwrap_or_else(|_| lenient::owner_references(codec, &owners))
             }),
             None => Vec::new(),
         }
@@ -254,7 +309,7 @@ impl ObjectBytes {
     /// `metadata`, without the managed fields. Returns `None` if it does not decode.
     pub(crate) fn metadata(&self) -> Option<ObjectMeta> {
         let metadata = self.part(self.metadata)?;
-        with_codec!(self.format, codec => codec.of_metadata(None).read_owned(metadata)).ok()
+        with_codec!(self.format, codec => codec.of_metadata(None).read_owned(&metadata)).ok()
     }
 
     /// Decodes the object, which is of the kind of `resource`.
@@ -265,38 +320,78 @@ impl ObjectBytes {
         &self,
         resource: &ApiResource,
     ) -> Result<Arc<K>, String> {
-        let bytes = self.object();
+        let object = self.object()?;
+        let whole = Part::of_bytes(self.format, &object);
         // What the caller does not want is not there any more.
-        with_codec!(self.format, codec => decode(codec, bytes, resource, true))
+        decode(whole, resource, true)
     }
 
     /// The readable parts of an object that does not decode.
     pub(crate) fn undecodable(&self, resource: &ApiResource, reason: String) -> Undecodable {
-        lenient::undecodable(self.format, self.object(), resource, reason)
+        match self.object() {
+            Ok(object) => lenient::undecodable(self.format, &object, resource, reason),
+            Err(_) => Undecodable {
+                resource: resource.clone(),
+                key: self.key.clone(),
+                uid: self.uid().map(str::to_owned),
+                resource_version: self.resource_version().map(str::to_owned),
+                labels: BTreeMap::new(),
+                owner_references: Vec::new(),
+                is_deleting: self.is_deleting,
+                reason,
+            },
+        }
     }
 
-    /// Bytes of the object.
+    /// Bytes of the object, before it was compressed.
     pub(crate) fn len(&self) -> usize {
-        self.object().len()
+        self.len as usize
     }
 
-    fn object(&self) -> &[u8] {
-        let object = self.bytes.get(..self.len as usize);
-        object.unwrap_or_default()
+    /// Bytes that the object takes.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
     }
 
+    /// The object.
+    ///
+    /// # Errors
+    /// The reason, if its compressed form is broken.
+    pub(crate) fn object(&self) -> Result<Cow<'_, [u8]>, String> {
+        let Some(dictionary) = &self.dictionary else {
+            let object = self.bytes.get(..self.len as usize);
+            return Ok(object.unwrap_or_default().into());
+        };
+        let start = self.uid.end.max(self.resource_version.end) as usize;
+        let compressed = self.bytes.get(start..).unwrap_or_default();
+        let object = dictionary.decompress(compressed, self.len());
+        object.map(Cow::Owned)
+    }
+
+    /// A string that lies in the bytes as they are.
     fn string(&self, span: Span) -> Option<&str> {
-        std::str::from_utf8(self.part(span)?).ok()
+        std::str::from_utf8(span.of_bytes(&self.bytes)?).ok()
     }
 
-    /// `None` if the object does not have the field.
-    fn part(&self, span: Span) -> Option<&[u8]> {
-        let part = self.bytes.get(span.start as usize..span.end as usize);
-        part.filter(|_| span.end > 0)
+    /// A part of the object. `None` if the object does not have the field.
+    fn part(&self, span: Span) -> Option<Cow<'_, [u8]>> {
+        if span.end == 0 {
+            return None;
+        }
+        Some(match self.object().ok()? {
+            Cow::Borrowed(object) => span.of_bytes(object)?.into(),
+            Cow::Owned(object) => span.of_bytes(&object)?.to_owned().into(),
+        })
     }
 }
 
 impl Span {
+    /// `None` if the object does not have the field.
+    fn of_bytes(self, bytes: &[u8]) -> Option<&[u8]> {
+        let part = bytes.get(self.start as usize..self.end as usize);
+        part.filter(|_| self.end > 0)
+    }
+
     fn of(range: Range<usize>) -> Self {
         let [start, end] = [range.start, range.end].map(u32::try_from);
         match (start, end) {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
+#[cfg(feature = "zstd")]
+use super::{Dictionary, Samples};
 use super::{Event, ObjectBytes, Received, decode_object, receive_event, receive_list};
 use crate::{
     client::{
         WatchEvent,
-        codec::{ALL_ENCODINGS, Encoded, Encoding},
+        codec::{ALL_ENCODINGS, Encoded, Encoding, Part},
     },
     resource::ApiResource,
 };
@@ -19,7 +21,12 @@ fn config_maps() -> ApiResource {
 }
 
 fn read(encoding: Encoding, bytes: &[u8]) -> ObjectBytes {
-    ObjectBytes::read(encoding.into(), bytes, &config_maps(), false).unwrap()
+    ObjectBytes::read(
+        Part::of_bytes(encoding.into(), bytes),
+        &config_maps(),
+        false,
+    )
+    .unwrap()
 }
 
 fn decoded(bytes: &ObjectBytes) -> Result<Arc<ConfigMap>, String> {
@@ -104,8 +111,7 @@ fn the_managed_fields_are_cut_wherever_they_are_and_nothing_else() {
 fn managed_fields_that_are_wanted_stay() {
     let bytes = object().to_string();
     let all = ObjectBytes::read(
-        Encoding::Json.into(),
-        bytes.as_bytes(),
+        Part::of_bytes(Encoding::Json.into(), bytes.as_bytes()),
         &config_maps(),
         true,
     )
@@ -226,4 +232,95 @@ fn a_small_object_is_decoded_at_once_unless_it_does_not_decode() {
         decoded(&bytes).unwrap_err(),
         "data.a: expected a string, found an integer"
     );
+}
+
+/// A dictionary for objects with this word, in an encoding.
+#[cfg(feature = "zstd")]
+fn dictionary(encoding: Encoding, word: &str) -> Arc<Dictionary> {
+    let mut samples = Samples::default();
+    for number in 0..128 {
+        samples.push(&encoding.write(&repeating(word, number)).unwrap());
+    }
+    Arc::new(Dictionary::train(&samples).unwrap())
+}
+
+/// The object with fields that repeat each other in all of them.
+#[cfg(feature = "zstd")]
+fn repeating(word: &str, number: usize) -> Value {
+    let mut object = object();
+    for field in 0..40 {
+        object["data"][format!("{word}-{field}")] = format!("{word}{}", field * 7919).into();
+    }
+    object["data"]["number"] = number.to_string().into();
+    object
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn a_compressed_object_is_smaller_and_reads_as_before() {
+    for encoding in ALL_ENCODINGS {
+        let dictionary = dictionary(*encoding, "a");
+        for missing in ["", "uid", "resourceVersion", "labels", "ownerReferences"] {
+            let mut object = repeating("a", 1000);
+            object["metadata"].as_object_mut().unwrap().remove(missing);
+            let bytes = encoding.write(&object).unwrap();
+            let plain = read(*encoding, &bytes);
+            let small = read(*encoding, &bytes).compressed(&dictionary);
+            assert!(
+                small.size() * 3 < plain.size(),
+                "{encoding:?}: {}",
+                small.size()
+            );
+            assert_eq!(small.len(), plain.len());
+            assert_eq!(
+                (small.key(), small.uid(), small.resource_version()),
+                (plain.key(), plain.uid(), plain.resource_version())
+            );
+            assert_eq!(small.is_deleting(), plain.is_deleting());
+            assert_eq!(small.labels(), plain.labels());
+            assert_eq!(small.owner_references(), plain.owner_references());
+            assert_eq!(small.metadata(), plain.metadata());
+            assert_eq!(decoded(&small), decoded(&plain));
+            let undecodable = |bytes: &ObjectBytes| {
+                let undecodable = bytes.undecodable(&config_maps(), "why".to_owned());
+                (undecodable.key, undecodable.uid, undecodable.labels)
+            };
+            assert_eq!(undecodable(&small), undecodable(&plain));
+            // It is not compressed once more.
+            let size = small.size();
+            assert_eq!(small.compressed(&dictionary).size(), size);
+        }
+    }
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn strings_with_escapes_survive_the_compression() {
+    let dictionary = dictionary(Encoding::Json, "a");
+    let json = repeating("a", 1000).to_string();
+    let json = json.replace("\"u-1\"", r#""u\u002d1""#);
+    let read = read(Encoding::Json, json.as_bytes()).compressed(&dictionary);
+    assert!(read.size() * 3 < read.len());
+    assert_eq!(
+        (read.uid(), read.resource_version()),
+        (Some("u-1"), Some("17"))
+    );
+    assert!(decoded(&read).is_ok());
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn an_object_whose_compressed_form_is_broken_is_undecodable_and_has_its_name() {
+    let bytes = Encoding::Json.write(&repeating("a", 1000)).unwrap();
+    let dictionaries = ["a", "b"].map(|word| dictionary(Encoding::Json, word));
+    let small = read(Encoding::Json, &bytes).compressed(&dictionaries[0]);
+    let broken = small.broken(&dictionaries[1]);
+    let reason = decoded(&broken).unwrap_err();
+    assert_eq!(reason, "the compressed form: Dictionary mismatch");
+    let undecodable = broken.undecodable(&config_maps(), reason);
+    assert_eq!(undecodable.key.as_str(), "n/a");
+    assert_eq!(undecodable.uid.as_deref(), Some("u-1"));
+    assert_eq!(undecodable.resource_version.as_deref(), Some("17"));
+    assert!(undecodable.is_deleting);
+    assert!(broken.labels().is_empty() && broken.owner_references().is_empty());
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     client::{
         Deleted, WatchEvent,
-        codec::{Encoded, Encoding},
+        codec::{Encoded, Encoding, Part},
     },
     resource::{ApiResource, DynamicObject, Object, PartialObject},
 };
@@ -93,7 +93,7 @@ fn an_object_at_rest_lacks_only_its_managed_fields() {
         let (written, expected) = (written(&pod("a", size)), expected(&pod("a", size)));
         let read = |wanted| {
             let format = Encoding::Protobuf.into();
-            ObjectBytes::read(format, &written.bytes, &pods(), wanted).unwrap()
+            ObjectBytes::read(Part::of_bytes(format, &written.bytes), &pods(), wanted).unwrap()
         };
         check(&read(false), &expected);
         assert!(read(false).len() + 30 < read(true).len());
@@ -187,7 +187,11 @@ fn a_list_of_another_kind_is_refused() {
     );
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     let format = Encoding::Protobuf.into();
-    let refused = ObjectBytes::read(format, &written(&object).bytes, &pods(), false);
+    let refused = ObjectBytes::read(
+        Part::of_bytes(format, &written(&object).bytes),
+        &pods(),
+        false,
+    );
     assert!(
         refused
             .unwrap_err()

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::{
-    object::{DecodedArc, object},
+    object::{DecodedArc, ItemSeed},
     object_bytes::ObjectBytes,
     types::Types,
 };
 use crate::{
-    client::codec::{Codec, Format, with_codec},
+    client::codec::{Format, Part},
     resource::{ApiResource, Object, TypeMeta, Undecodable},
 };
 
@@ -27,28 +27,26 @@ impl<K: Object + DeserializeOwned> Received<K> {
     /// The same objects take half as many bytes in protobuf.
     const SMALL_IN_PROTOBUF: usize = Self::SMALL / 2;
 
-    /// The object with these bytes. The managed fields are left out unless they are `wanted`.
+    /// The object that the part is. The managed fields are left out unless they are `wanted`.
     ///
     /// # Errors
     /// As for [`ObjectBytes::read`].
     pub(super) fn read(
-        format: Format,
-        bytes: &[u8],
+        part: Part<'_, '_>,
         resource: &ApiResource,
         wanted: bool,
     ) -> Result<Self, Box<Undecodable>> {
-        let small = match format {
+        let small = match part.format {
             Format::Protobuf(_) => Self::SMALL_IN_PROTOBUF,
             _ => Self::SMALL,
         };
-        if bytes.len() <= small {
-            let decoded = with_codec!(format, codec => decode(codec, bytes, resource, wanted));
+        if part.bytes.len() <= small {
             // The other form reports the error, as it does for a large object.
-            if let Ok(object) = decoded {
+            if let Ok(object) = decode(part, resource, wanted) {
                 return Ok(Self::Decoded(object));
             }
         }
-        ObjectBytes::read(format, bytes, resource, wanted).map(Self::Bytes)
+        ObjectBytes::read(part, resource, wanted).map(Self::Bytes)
     }
 
     /// Whether the object has a name.
@@ -73,13 +71,12 @@ impl<K: Object + DeserializeOwned> Received<K> {
 ///
 /// # Errors
 /// The reason, which names a path and never a value.
-pub(super) fn decode<C: Codec, K: Object + DeserializeOwned>(
-    codec: C,
-    bytes: &[u8],
+pub(super) fn decode<K: Object + DeserializeOwned>(
+    part: Part<'_, '_>,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Arc<K>, String> {
-    let DecodedArc(mut decoded) = object::<_, DecodedArc<K>>(codec, bytes, managed_fields)?;
+    let DecodedArc(mut decoded) = part.read(ItemSeed::<DecodedArc<K>>::new(managed_fields))?;
     if let Some(TypeMeta { api_version, kind }) = decoded.types() {
         Types { api_version, kind }.check_object(resource, false)?;
     }

@@ -35,19 +35,17 @@ impl fmt::Display for DeadlineExpired {
 impl std::error::Error for DeadlineExpired {}
 
 /// The fence was closed, so the client sent nothing.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not sent: {0}")]
 pub(crate) struct FenceClosed(pub(crate) BoxError);
 
-impl fmt::Display for FenceClosed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {}", self.0)
-    }
-}
-
-impl std::error::Error for FenceClosed {}
-
 /// The caller did not read a stream for this long, so the client ended the stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "{} KiB were not read for {} s, so the stream was ended: read faster, or ask for less",
+    Self::UNREAD_LIMIT / 1024,
+    .0.as_secs()
+)]
 pub(crate) struct ReaderLagged(pub(crate) Duration);
 
 impl ReaderLagged {
@@ -55,28 +53,9 @@ impl ReaderLagged {
     pub(crate) const UNREAD_LIMIT: usize = 256 * 1024;
 }
 
-impl fmt::Display for ReaderLagged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, seconds) = (Self::UNREAD_LIMIT / 1024, self.0.as_secs());
-        write!(
-            f,
-            "{size} KiB were not read for {seconds} s, so the stream was ended: read faster, or ask for less"
-        )
-    }
-}
-
-impl std::error::Error for ReaderLagged {}
-
 /// The header of an answer says gzip, but its body is not gzip.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "its `Content-Encoding` is gzip, but its body is not gzip: check proxies on the way, or turn compression off (`disable-compression: true` of the cluster, `Config::with_compression`)"
+)]
 pub(crate) struct InvalidGzip;
-
-impl fmt::Display for InvalidGzip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "its `Content-Encoding` is gzip, but its body is not gzip: check proxies on the way, or turn compression off (`disable-compression: true` of the cluster, `Config::with_compression`)",
-        )
-    }
-}
-
-impl std::error::Error for InvalidGzip {}

@@ -115,7 +115,7 @@ pub(super) async fn send(
             pool: pool.clone(),
         };
         match class {
-            RequestClass::Watch => Body::new(SlowReaderGuard::new(body)),
+            RequestClass::Watch => Body::new(SlowReaderGuard::new(body, pool.began)),
             RequestClass::Request | RequestClass::Upgrade => match body.all() {
                 Some(bytes) => Body::from(bytes),
                 None => Body::new(body),

@@ -9,6 +9,7 @@ use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, future::Shared as SharedFuture};
 use http::{HeaderValue, Request, Response, Uri, header};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -53,6 +54,8 @@ pub(super) struct PoolInner {
     /// The `Host` header for HTTP/1.1.
     host: Option<HeaderValue>,
     connect_deadline: Duration,
+    /// Since when the pool exists. What its connections do from time to time they do together, so that an idle program wakes seldom.
+    pub(super) began: Instant,
     requests: Mutex<OpenConnections>,
     watches: Mutex<OpenConnections>,
     pub(super) tasks: Tasks,
@@ -76,6 +79,7 @@ impl Pool {
             metrics,
             dialer,
             connect_deadline,
+            began: Instant::now(),
             requests: Mutex::default(),
             watches: Mutex::default(),
             tasks: Tasks {

@@ -49,7 +49,8 @@ impl<B> SlowReaderGuard<B>
 where
     B: Body<Data = Bytes, Error = BoxError> + Unpin + Send + 'static,
 {
-    pub(super) fn new(body: B) -> Self {
+    /// The guards with the same `began` check at the same times.
+    pub(super) fn new(body: B, began: Instant) -> Self {
         let shared = Arc::new(Mutex::new(GuardState {
             body: Some(body),
             ahead: VecDeque::new(),
@@ -61,7 +62,7 @@ where
         let watched = shared.clone();
         let checking = async move {
             loop {
-                tokio::time::sleep(CHECK_INTERVAL).await;
+                tokio::time::sleep_until(next_check(began, Instant::now())).await;
                 if watched.lock().check().is_break() {
                     break;
                 }
@@ -73,6 +74,13 @@ where
             _checker: AbortOnDropHandle::new(task),
         }
     }
+}
+
+/// The first time after `now` that is a whole number of intervals after `began`.
+fn next_check(began: Instant, now: Instant) -> Instant {
+    let passed = now.saturating_duration_since(began).as_nanos() / CHECK_INTERVAL.as_nanos();
+    let checks = u32::try_from(passed).unwrap_or(u32::MAX).saturating_add(1);
+    began + CHECK_INTERVAL.saturating_mul(checks)
 }
 
 impl<B> GuardState<B>
@@ -183,5 +191,30 @@ where
         let state = self.shared.lock();
         let ended = state.body.as_ref().is_none_or(Body::is_end_stream);
         ended && state.ahead.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_of_one_pool_check_together_and_at_most_an_interval_later() {
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs_f32(seconds);
+        for (now, next) in [
+            (0.0, 10.0),
+            (0.5, 10.0),
+            (9.5, 10.0),
+            (10.0, 20.0),
+            (27.0, 30.0),
+        ] {
+            assert_eq!(next_check(began, after(now)), after(next), "{now}");
+        }
+        assert_eq!(
+            next_check(after(5.0), began),
+            after(15.0),
+            "a clock that went back"
+        );
     }
 }

@@ -153,12 +153,13 @@ impl<K> FrameContext<K> {
 
 impl<K: Send + 'static> DecodeAhead<K> {
     /// A batch has at most this many frames, or about this many bytes.
-    const BATCH: usize = 32;
+    const BATCH: usize = 256;
     const BYTES: usize = 256 * 1024;
     /// At most this many batches are being decoded.
     const AHEAD: usize = 2;
-    /// A batch of fewer bytes takes less time to decode than to pass to the thread: 0.1 ms.
-    const FEW: usize = 32 * 1024;
+    /// A batch of fewer frames and fewer bytes takes less time to decode than to pass to the thread: 0.1 ms.
+    const FEW_FRAMES: usize = 16;
+    const FEW_BYTES: usize = 32 * 1024;
     /// A reader that comes back later than this is slow.
     const SLOW: Duration = Duration::from_secs(1);
 
@@ -197,7 +198,8 @@ impl<K: Send + 'static> DecodeAhead<K> {
             }
             if !frames.is_empty() {
                 let context = self.context.clone();
-                if bytes < Self::FEW && self.decoding.is_empty() {
+                let are_few = frames.len() < Self::FEW_FRAMES && bytes < Self::FEW_BYTES;
+                if are_few && self.decoding.is_empty() {
                     self.decoded = context.decode(frames, &[]).into_iter();
                     return;
                 }

@@ -6,7 +6,7 @@ use crate::resource::ApiResource;
 
 /// A place in an object, and how the API server merges a field at this place.
 ///
-/// The rules are those of the OpenAPI document of Kubernetes 1.36: `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
+/// The rules are those of the OpenAPI document of Kubernetes 1.37: `x-kubernetes-list-type`, `x-kubernetes-list-map-keys` and
 /// `x-kubernetes-map-type`. Kubernetes never changes them for an existing field. A test compares them with the document of
 /// the sandbox.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ impl<'a> Place<'a> {
         // Their items are references, which are replaced as a whole.
         let atomic = matches!(
             self.field,
-            "imagePullSecrets" | "ownerReferences" | "secrets" | "variables"
+            "evictionResponders" | "imagePullSecrets" | "ownerReferences" | "secrets" | "variables"
         );
         Self {
             replaced: self.replaced || !keyed || atomic,
@@ -130,6 +130,7 @@ impl<'a> Place<'a> {
             | "drivers"
             | "env"
             | "ephemeralContainers"
+            | "evictionResponders"
             | "initContainers"
             | "matchConditions"
             | "resourceClaims"

@@ -79,21 +79,24 @@ impl ObjectRecord {
     }
 
     pub(super) fn note_cause(&mut self, name: &'static str, what: String, at: Instant) {
-        let mut known = self.pending.iter_mut();
-        if let Some(known) = known.find(|one| one.name == name && one.what == what) {
-            known.times += 1;
-            known.at = at;
-            return;
-        }
-        // The newest changes explain more than the oldest.
-        if self.pending.len() == MOST_CAUSES {
-            self.pending.remove(0);
-        }
+        let mut known = self.pending.iter();
+        let known = known.position(|one| one.name == name && one.what == what);
+        let times = match known {
+            // It is the newest now.
+            Some(place) => self.pending.remove(place).times,
+            None => {
+                // The newest changes explain more than the oldest.
+                if self.pending.len() == MOST_CAUSES {
+                    self.pending.remove(0);
+                }
+                0
+            }
+        };
         self.pending.push(CauseRecord {
             name,
             what,
             at,
-            times: 1,
+            times: times.saturating_add(1),
         });
     }
 

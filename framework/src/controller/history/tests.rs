@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::{Ended, History, changed_fields};
+use super::{CauseReport, Ended, History, ReconcileReport, changed_fields};
 use crate::{
     controller::cause::{Cause, Causes},
     queue::Note,
@@ -132,6 +132,116 @@ async fn a_reconcile_has_the_causes_that_were_noted_before_it_and_its_writes() {
         !format!("{reconciles:?}").contains("secret"),
         "an object's content"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_50_reconciles_and_causes_of_an_object_are_kept_the_newest_first() {
+    let history = History::new();
+    let one = key("one");
+    for number in 1..=60_u32 {
+        history.caused(&one, Cause::Updated, format!("updated: spec.{number}"));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        history.began(&one, Cause::Updated.into(), number);
+        history.ended(&one, done());
+    }
+    let (_, reconciles) = history.report(&one);
+    let kept: Vec<_> = reconciles
+        .iter()
+        .map(|one| (one.attempt, one.causes[0].what.clone().unwrap()))
+        .collect();
+    // The oldest 10 are gone.
+    let expected = (11..=60).rev();
+    let expected = expected.map(|number| (number, format!("updated: spec.{number}")));
+    assert_eq!(kept, expected.collect::<Vec<_>>());
+    assert!(reconciles.iter().all(|one| one.causes.len() == 1));
+    let ages: Vec<_> = reconciles.iter().map(|one| one.seconds_ago).collect();
+    assert_eq!(ages, (0..50).map(f64::from).collect::<Vec<_>>());
+
+    for number in 1..=60 {
+        history.caused(&one, Cause::Watched, format!("Secret default/{number}"));
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    // What happens again is the newest, and takes the place of no other cause.
+    history.caused(&one, Cause::Watched, "Secret default/30".into());
+    let (pending, _) = history.report(&one);
+    let kept: Vec<_> = pending
+        .iter()
+        .map(|one| (one.what.clone().unwrap(), one.times, one.seconds_ago))
+        .collect();
+    let others = (11..=60_u8).rev().filter(|number| *number != 30);
+    let others = others.map(|number| {
+        let age = f64::from(61 - number);
+        (format!("Secret default/{number}"), 1, age)
+    });
+    let again = ("Secret default/30".to_owned(), 2, 0.0);
+    assert_eq!(kept, [again].into_iter().chain(others).collect::<Vec<_>>());
+
+    // The next reconcile has exactly these.
+    history.began(&one, Cause::Watched.into(), 61);
+    let (left, reconciles) = history.report(&one);
+    let whats =
+        |causes: &[CauseReport]| -> Vec<_> { causes.iter().map(|one| one.what.clone()).collect() };
+    assert!(left.is_empty());
+    assert_eq!(whats(&reconciles[0].causes), whats(&pending));
+    assert_eq!((reconciles.len(), reconciles[49].attempt), (50, 12));
+}
+
+/// The number of records of all objects, as the limit counts them.
+fn records(history: &History) -> usize {
+    let of = |key: &ObjectKey| {
+        let (pending, reconciles) = history.report(key);
+        let of = |one: &ReconcileReport| 1 + one.causes.len() + one.writes.len();
+        1 + pending.len() + reconciles.iter().map(of).sum::<usize>()
+    };
+    history.keys().iter().map(of).sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_keeps_at_most_50_000_records_and_forgets_the_objects_at_rest_first() {
+    let history = History::new();
+    let (mut most, busy) = (0, key("busy"));
+    for number in 0..3000 {
+        let key = key(&format!("k{number}"));
+        for cause in 0..20 {
+            history.caused(&key, Cause::Watched, cause.to_string());
+        }
+        history.began(&key, Cause::Watched.into(), 1);
+        history.wrote(&key, "apply", "ConfigMap a".into(), None, Ok(None));
+        history.ended(&key, done());
+        history.caused(&busy, Cause::Resync, String::new());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        if number >= 2000 && number % 50 == 0 {
+            most = most.max(records(&history));
+        }
+    }
+    assert!((45_000..=50_000).contains(&most), "{most}");
+    let kept = history.keys();
+    let has = |name: &str| kept.contains(&key(name));
+    assert!(has("busy") && has("k2999") && has("k2000") && !has("k0"));
+    // No object is forgotten in part.
+    let (_, reconciles) = history.report(&key("k2000"));
+    assert_eq!(
+        (reconciles[0].causes.len(), reconciles[0].writes.len()),
+        (20, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_text_of_the_history_is_long() {
+    let history = History::new();
+    let one = key("one");
+    let long = || "x".repeat(100_000);
+    history.caused(&one, Cause::Watched, long());
+    history.began(&one, Cause::Watched.into(), 1);
+    let (old, new): (Value, Value) = (json!({}), json!({long(): 1}));
+    history.wrote(&one, "apply", long(), Some(&old), Ok(Some(&new)));
+    history.wrote(&one, "create", long(), None, Err(long()));
+    let text = Some(long());
+    history.ended(&one, Ended { text, ..done() });
+    let (_, reconciles) = history.report(&one);
+    let shown = serde_json::to_string(&reconciles).unwrap();
+    // One cause, three texts of the two writes, the path of a field, and the text of the end.
+    assert!(shown.len() < 6 * 700, "{}", shown.len());
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,7 +70,17 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("api.batch.v1.UncountedTerminatedPods", "failed", &[]),
     ("api.batch.v1.UncountedTerminatedPods", "succeeded", &[]),
     (
+        "api.batch.v1.JobSchedulingConfiguration",
+        "resourceClaims",
+        &["name"],
+    ),
+    (
         "api.certificates.v1.CertificateSigningRequestStatus",
+        "conditions",
+        &["type"],
+    ),
+    (
+        "api.certificates.v1.PodCertificateRequestStatus",
         "conditions",
         &["type"],
     ),
@@ -116,6 +126,21 @@ const LISTS: &[(&str, &str, &[&str])] = &[
         "containers",
         &[],
     ),
+    (
+        "api.core.v1.NodeAllocatableResourceClaimStatus",
+        "mapping",
+        &["name"],
+    ),
+    (
+        "api.core.v1.NodeAllocatableResourceClaimStatus",
+        "overhead",
+        &["name"],
+    ),
+    (
+        "api.core.v1.NodePodPreemptionPolicy",
+        "disableResizePreemption",
+        &[],
+    ),
     ("api.core.v1.NodeSpec", "podCIDRs", &[]),
     ("api.core.v1.NodeStatus", "addresses", &["type"]),
     ("api.core.v1.NodeStatus", "conditions", &["type"]),
@@ -126,6 +151,7 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ),
     ("api.core.v1.PodSpec", "containers", &["name"]),
     ("api.core.v1.PodSpec", "ephemeralContainers", &["name"]),
+    ("api.core.v1.PodSpec", "evictionResponders", &["name"]),
     ("api.core.v1.PodSpec", "hostAliases", &["ip"]),
     ("api.core.v1.PodSpec", "imagePullSecrets", &["name"]),
     ("api.core.v1.PodSpec", "initContainers", &["name"]),
@@ -138,8 +164,19 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ),
     ("api.core.v1.PodSpec", "volumes", &["name"]),
     ("api.core.v1.PodStatus", "conditions", &["type"]),
+    (
+        "api.core.v1.PodStatus",
+        "nodeAllocatableResourceClaimStatuses",
+        &["resourceClaimName"],
+    ),
     ("api.core.v1.PodStatus", "podIPs", &["ip"]),
     ("api.core.v1.PodStatus", "resourceClaimStatuses", &["name"]),
+    ("api.core.v1.PodStatus", "volumeHealth", &["name"]),
+    (
+        "api.core.v1.PodVolumeHealth",
+        "healthConditions",
+        &["status", "reason"],
+    ),
     (
         "api.core.v1.ReplicationControllerStatus",
         "conditions",
@@ -149,6 +186,12 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("api.core.v1.ResourceStatus", "resources", &["resourceID"]),
     ("api.core.v1.ServiceSpec", "ports", &["port", "protocol"]),
     ("api.core.v1.ServiceStatus", "conditions", &["type"]),
+    (
+        "api.core.v1.VolumeHealthStatus",
+        "healthConditions",
+        &["status", "reason"],
+    ),
+    ("api.core.v1.VolumeMount", "bindMountOptions", &[]),
     ("api.discovery.v1.Endpoint", "addresses", &[]),
     (
         "api.flowcontrol.v1.NonResourcePolicyRule",
@@ -176,12 +219,33 @@ const LISTS: &[(&str, &str, &[&str])] = &[
         &["type"],
     ),
     (
+        "api.resource.v1.DeviceRequestAllocationResult",
+        "skipNodeOperations",
+        &[],
+    ),
+    (
+        "api.resource.v1.DeviceTaintRuleStatus",
+        "conditions",
+        &["type"],
+    ),
+    (
         "api.resource.v1.ResourceClaimStatus",
         "reservedFor",
         &["uid"],
     ),
+    (
+        "api.resource.v1.ResourceSliceSpec",
+        "skipNodeOperations",
+        &[],
+    ),
     ("api.storage.v1.CSIDriverSpec", "volumeLifecycleModes", &[]),
     ("api.storage.v1.CSINodeSpec", "drivers", &["name"]),
+    ("api.storage.v1.CSINodeStatus", "storageHealth", &["name"]),
+    (
+        "api.storagemigration.v1.StorageVersionMigrationStatus",
+        "conditions",
+        &["type"],
+    ),
     (
         "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus",
         "conditions",
@@ -228,6 +292,7 @@ const ATOMIC: &[&str] = &[
     "api.core.v1.ConfigMapKeySelector",
     "api.core.v1.EndpointAddress",
     "api.core.v1.EndpointPort",
+    "api.core.v1.EvictionResponder",
     "api.core.v1.FileKeySelector",
     "api.core.v1.LocalObjectReference",
     "api.core.v1.NodeSelector",

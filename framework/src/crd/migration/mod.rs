@@ -5,8 +5,8 @@
 //! without a change, and then removes the other versions from that list.
 //!
 //! # Who writes
-//! A cluster with the API `StorageVersionMigration` writes the objects itself, if its controller runs. Kubernetes has it since 1.35, and not by
-//! default in 1.36. `migrate` creates such an object, and waits for its end. If the cluster lacks the API or the caller the permission, if
+//! A cluster with the API `StorageVersionMigration` writes the objects itself, if its controller runs. Kubernetes has it since 1.35, and by
+//! default since 1.37. `migrate` creates such an object, and waits for its end. If the cluster lacks the API or the caller the permission, if
 //! no controller begins within 30 s, or if it fails, `migrate` writes the objects. It can then say which ones the server refuses.
 //!
 //! # How it resumes

@@ -56,6 +56,20 @@ const FORMATS: [&str; 28] = [
     "duration",
 ];
 
+/// What the attributes of a list or of a map say about the values in it: the key of their schema, the key of the attribute, and why it does not fit.
+const OF_VALUES: [(&str, &str, &str); 2] = [
+    (
+        "items",
+        "x-pilothouse-items",
+        "`items` applies to lists, and the type of this field is no list: remove it",
+    ),
+    (
+        "additionalProperties",
+        "x-pilothouse-additional-properties",
+        "`additional_properties` applies to maps, and the type of this field is no map: remove it",
+    ),
+];
+
 /// Rewrites a schema, which is at `path` of an object, into its structural form, and all schemas in it.
 ///
 /// # Errors
@@ -76,6 +90,9 @@ pub(in crate::crd) fn rewrite(
         }
     };
     if map.contains_key(REWRITTEN) {
+        // A list may say more about its items since then.
+        join_rules(&mut map);
+        number::translate(&mut map);
         return Ok(map);
     }
     if map.contains_key("$ref") {
@@ -107,7 +124,8 @@ pub(in crate::crd) fn rewrite(
     let mut map = combine(map, path)?;
     join_rules(&mut map);
     if flag(&map, INT_OR_STRING) {
-        for key in ["type", "format", "minimum", "maximum"] {
+        // Bounds of numbers hold for those values that are numbers, and those of texts for texts.
+        for key in ["type", "format"] {
             map.remove(key);
         }
     }
@@ -264,6 +282,16 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
         }
     }
     alias::expand(map);
+    for (key, of_values, misplaced) in OF_VALUES {
+        let Some(Value::Object(more)) = map.remove(of_values) else {
+            continue;
+        };
+        match map.get_mut(key) {
+            Some(Value::Object(values)) => values.extend(more),
+            Some(any @ Value::Bool(true)) => *any = more.into(),
+            _ => return Err(SchemaProblem::new(path, misplaced)),
+        }
+    }
     match map.remove("additionalProperties") {
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => {

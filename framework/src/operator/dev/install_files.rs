@@ -18,6 +18,36 @@ pub(in crate::operator) struct InstallFiles {
     manifests: Vec<FileManifest>,
 }
 
+/// What the operator installs and configures itself, so that files with its printed manifests leave it out.
+#[derive(Clone, Debug, Default)]
+pub(in crate::operator) struct OwnParts {
+    /// Its definitions.
+    pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
+    /// The names of its webhooks.
+    pub(in crate::operator) webhooks: Vec<String>,
+}
+
+impl OwnParts {
+    fn defines(&self, name: &str) -> bool {
+        self.definitions.iter().any(|own| own.name() == name)
+    }
+
+    /// Whether the object configures one of the operator's webhooks.
+    fn configures(&self, object: &DynamicObject) -> bool {
+        let types = &object.types;
+        if !types
+            .api_version
+            .starts_with("admissionregistration.k8s.io/")
+            || !types.kind.ends_with("WebhookConfiguration")
+        {
+            return false;
+        }
+        let webhooks = object.data["webhooks"].as_array();
+        let mut names = webhooks.into_iter().flatten().map(|one| &one["name"]);
+        names.any(|name| self.webhooks.iter().any(|own| name == own))
+    }
+}
+
 /// A document of a file.
 #[derive(Debug)]
 struct FileManifest {
@@ -58,8 +88,7 @@ impl InstallFiles {
 
     /// The objects that are no definitions.
     pub(in crate::operator) fn objects(&self) -> impl Iterator<Item = &DynamicObject> {
-        let manifests = self.manifests.iter();
-        manifests.filter_map(|one| one.manifest.get::<DynamicObject>())
+        self.manifests.iter().filter_map(FileManifest::object)
     }
 
     /// The definitions.
@@ -70,7 +99,7 @@ impl InstallFiles {
     }
 
     /// Installs everything: first definitions, until the server serves their kinds, then namespaces, then the other objects
-    /// in the order of the files. The operator's own definitions stay as they are. `say` gets a line for each object.
+    /// in the order of the files. The operator's own definitions and webhook configurations stay as they are. `say` gets a line for each object.
     ///
     /// # Errors
     /// [`OperatorError::InstallFile`] with document and line, if the server refuses an object: the line of the field, if the server names one.
@@ -78,7 +107,7 @@ impl InstallFiles {
         self,
         client: &Client,
         field_manager: &str,
-        own: &[CustomResourceDefinition],
+        own: &OwnParts,
         say: impl Fn(&str) -> Result<(), OperatorError>,
     ) -> Result<(), OperatorError> {
         let is_definition = |one: &FileManifest| one.definition().is_some();
@@ -89,7 +118,7 @@ impl InstallFiles {
                 continue;
             };
             let name = definition.name();
-            if own.iter().any(|own| own.name() == name) {
+            if own.defines(name) {
                 say(&format!(
                     "Not installing {name} of {}: this operator defines it",
                     one.file.display()
@@ -108,6 +137,15 @@ impl InstallFiles {
         let mapper = RestMapper::new(client);
         for one in namespaces.into_iter().chain(objects) {
             let types = &one.manifest.types;
+            if one.object().is_some_and(|object| own.configures(object)) {
+                say(&format!(
+                    "Not installing {} {} of {}: this operator configures its webhooks itself, with a URL of its process",
+                    types.kind,
+                    one.manifest.key(),
+                    one.file.display()
+                ))?;
+                continue;
+            }
             say(&format!(
                 "Installing {} {} …",
                 types.kind,
@@ -124,14 +162,18 @@ impl FileManifest {
         self.manifest.get()
     }
 
+    /// Every kind but definitions is read as dynamic objects.
+    fn object(&self) -> Option<&DynamicObject> {
+        self.manifest.get()
+    }
+
     fn is_namespace(&self) -> bool {
         let types = &self.manifest.types;
         types.api_version == "v1" && types.kind == "Namespace"
     }
 
     async fn apply(&self, mapper: &RestMapper, field_manager: &str) -> Result<(), OperatorError> {
-        // The scheme reads every kind but definitions as dynamic objects.
-        let Some(object) = self.manifest.get::<DynamicObject>() else {
+        let Some(object) = self.object() else {
             return Ok(());
         };
         let api = mapper.api_for(object).await;
@@ -210,6 +252,14 @@ mod tests {
 
     /// Installs files with these names and texts in a new sandbox. In errors the folder is replaced by `~`.
     async fn installed(files: &[(&str, &str)]) -> (Client, Sandbox, Result<Vec<String>, String>) {
+        installed_beside(&OwnParts::default(), files).await
+    }
+
+    /// As [`installed`], by an operator with these parts.
+    async fn installed_beside(
+        own: &OwnParts,
+        files: &[(&str, &str)],
+    ) -> (Client, Sandbox, Result<Vec<String>, String>) {
         let folder = tempfile::tempdir().unwrap();
         let mut paths = Vec::new();
         for (name, text) in files {
@@ -231,7 +281,7 @@ mod tests {
             Ok(())
         };
         let result = match InstallFiles::read(&paths) {
-            Ok(files) => files.install(&client, "test", &[], say).await,
+            Ok(files) => files.install(&client, "test", own, say).await,
             Err(error) => Err(error),
         };
         let folder = folder.path().to_str().unwrap().to_owned();
@@ -261,6 +311,58 @@ mod tests {
         let kind = ApiResource::of::<k8s_openapi::api::core::v1::ConfigMap>();
         let maps = Api::<DynamicObject>::of(&client, kind, Some("default"));
         assert_eq!(maps.get("b").await.unwrap().name(), "b");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_operator_installs_and_configures_itself_is_left_out() {
+        let own = OwnParts {
+            definitions: vec![serde_json::from_str(DEFINITION).unwrap()],
+            webhooks: vec!["validate.gauges.other.example.com".into()],
+        };
+        let configuration = |kind: &str, name: &str, webhook: &str| {
+            format!(
+                "apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}WebhookConfiguration\nmetadata: {{name: {name}}}\nwebhooks:\n\
+                 - name: {webhook}\n  clientConfig: {{service: {{name: a, namespace: b}}}}\n  sideEffects: None\n  admissionReviewVersions: [v1]\n---\n"
+            )
+        };
+        let text = [
+            // A kustomization may have given it another name.
+            configuration(
+                "Validating",
+                "staging-gauges",
+                "validate.gauges.other.example.com",
+            ),
+            configuration("Mutating", "others", "mutate.pods.other.example.com"),
+            DEFINITION.to_owned(),
+        ];
+        let (client, _sandbox, said) = installed_beside(&own, &[("m.yaml", &text.concat())]).await;
+        let said = said.unwrap();
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(
+            said[0].starts_with("Not installing gauges.other.example.com of "),
+            "{said:?}"
+        );
+        assert!(
+            said[0].ends_with("m.yaml: this operator defines it"),
+            "{said:?}"
+        );
+        assert!(
+            said[1].starts_with("Not installing ValidatingWebhookConfiguration staging-gauges of "),
+            "{said:?}"
+        );
+        assert!(
+            said[1].ends_with(
+                "m.yaml: this operator configures its webhooks itself, with a URL of its process"
+            ),
+            "{said:?}"
+        );
+        assert_eq!(said[2], "Installing MutatingWebhookConfiguration others …");
+        let kind = ApiResource::of::<
+            k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration,
+        >();
+        let all = Api::<DynamicObject>::of(&client, kind, None);
+        let found = all.get_opt("staging-gauges").await.unwrap();
+        assert!(found.is_none(), "{found:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,6 +20,6 @@ pub(super) use ambiguous::ambiguous_names;
 pub(super) use banner::{Banner, Objects};
 pub(super) use cluster::DevCluster;
 pub(super) use handover::Handover;
-pub(super) use install_files::InstallFiles;
+pub(super) use install_files::{InstallFiles, OwnParts};
 pub(super) use server::DevServer;
 pub(super) use summary::show_summary;

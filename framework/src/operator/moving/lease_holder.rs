@@ -10,7 +10,7 @@ use crate::{
 
 /// The duration of a Lease that does not say it: the default of client-go and of this framework.
 const DURATION: Duration = Duration::from_secs(15);
-/// The longest time to watch a Lease. Every candidate renews more often.
+/// The longest time to watch a Lease.
 const LONGEST_WATCH: Duration = Duration::from_secs(60);
 /// The time between two looks at a Lease.
 const LOOK: Duration = Duration::from_secs(1);
@@ -26,8 +26,8 @@ pub(super) enum LeaseHolder {
     Process(String),
 }
 
-/// Finds out whether a process renews the Lease. A Lease that has expired by the clock of this machine is watched for its duration, because the clock
-/// may be ahead.
+/// Finds out whether a process renews the Lease, by watching it for its duration. The time of the last renewal is not enough: a process that was just
+/// stopped may not have released the Lease, and the clock of this machine may be ahead.
 pub(super) async fn lease_holder(
     client: &Client,
     namespace: &str,
@@ -50,12 +50,13 @@ pub(super) async fn lease_holder(
         let age = now.duration_since(renewed.0);
         Duration::try_from(age).map_or(true, |age| age <= duration)
     });
-    if is_fresh {
+    // Its holder may renew it later than anybody wants to wait.
+    if is_fresh && duration > LONGEST_WATCH {
         return Ok(LeaseHolder::Process(holder));
     }
     let watch = duration.min(LONGEST_WATCH);
     report.line(format!(
-        "The Lease {namespace}/{name} of {holder} has expired: watching it for {watch:?} …"
+        "{holder} has not released the Lease {namespace}/{name}: watching for {watch:?} whether it renews it …"
     ))?;
     let mut watched = Duration::ZERO;
     while watched < watch {

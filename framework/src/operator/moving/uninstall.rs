@@ -17,7 +17,7 @@ use crate::{
     client::{Api, Client, Error, KubeconfigOptions},
     controller::WrittenKinds,
     operator::OperatorError,
-    resource::{ApiResource, Object, ObjectMeta, PartialObject},
+    resource::{ApiResource, DynamicObject, Object, ObjectMeta, PartialObject},
 };
 
 /// How often the objects are listed, for those that get a finalizer meanwhile.
@@ -212,11 +212,13 @@ impl Uninstall {
         report: &mut Report<'_>,
     ) -> Result<(), OperatorError> {
         let (namespace, name) = (&*self.operator_namespace, &*self.operator);
-        let deployments = Api::<Deployment>::namespaced(client, namespace);
+        // As a dynamic object: a whole Deployment would be compiled into each operator for two numbers.
+        let kind = ApiResource::of::<Deployment>();
+        let deployments = Api::<DynamicObject>::of(client, kind, Some(namespace));
         let deployment = deployments.get_opt(name).await?;
         let has_pods = deployment.is_some_and(|deployment| {
-            let present = deployment.status.and_then(|status| status.replicas);
-            deployment.spec.replicas != Some(0) || present.is_some_and(|present| present > 0)
+            let replicas = |part: &str| deployment.data.get(part)?.get("replicas")?.as_i64();
+            replicas("spec") != Some(0) || replicas("status").is_some_and(|present| present > 0)
         });
         if has_pods {
             return Err(OperatorError::StillRuns {

@@ -9,7 +9,11 @@ use pilothouse_sandbox::{RecordedRequest, Sandbox};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::{Finding, restless::Restless};
+use super::{
+    Finding,
+    probes::{MissingProbe, ProbeKind},
+    restless::Restless,
+};
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, ListParams, RestMapper},
     operator::{Operator, OperatorError, Running, dev::InstallFiles},
@@ -53,6 +57,13 @@ impl Written {
             namespace: write.namespace.clone(),
             name: write.name.clone(),
         }
+    }
+
+    /// Whether it may be an object with containers of its own.
+    fn makes_containers(&self) -> bool {
+        let resources = ["deployments", "statefulsets", "daemonsets", "replicasets"];
+        let mut in_apps = resources.into_iter().map(|one| format!("{one}.v1.apps"));
+        self.resource == "pods.v1." || in_apps.any(|one| one == self.resource)
     }
 }
 
@@ -108,9 +119,8 @@ impl Trial {
             }
         }
         operator.install(&client).await?;
-        objects
-            .install(&client, TRIAL, &definitions, |_| Ok(()))
-            .await?;
+        let own = operator.own_parts(&definitions);
+        objects.install(&client, TRIAL, &own, |_| Ok(())).await?;
         let running = operator.start(connected("operator")?).await?;
         running.synced().await;
 
@@ -322,39 +332,24 @@ impl Trial {
         Ok(())
     }
 
-    /// Containers of workloads need a readiness probe: without one, a Pod counts as ready when its process runs.
+    /// Names the probes that the containers of the operator's children lack.
     async fn look_at_children(&mut self) -> Result<(), OperatorError> {
         for written in &self.written {
-            if !["deployments.", "statefulsets.", "daemonsets."]
-                .iter()
-                .any(|workload| written.resource.starts_with(workload))
-            {
+            if !written.makes_containers() {
                 continue;
             }
             let Some(object) = self.api(written).await?.get_opt(&written.name).await? else {
                 continue;
             };
-            let template = object
-                .data
-                .get("spec")
-                .map(|spec| &spec["template"]["spec"]);
-            for container in template
-                .and_then(|spec| spec["containers"].as_array())
-                .into_iter()
-                .flatten()
-            {
-                if container["readinessProbe"].is_null() {
-                    let place = shown(
-                        &object.types.kind,
-                        object.metadata.namespace.as_deref(),
-                        object.name(),
-                    );
-                    self.findings.push(Finding::new(
-                        place,
-                        format!("the container {} has no readiness probe, so that it counts as ready before it works", container["name"]),
-                        "set `readiness_probe` in the container",
-                    ));
-                }
+            let (kind, spec) = (&object.types.kind, object.data.get("spec"));
+            for missing in MissingProbe::all(kind, spec.unwrap_or(&Value::Null)) {
+                let place = shown(kind, object.metadata.namespace.as_deref(), object.name());
+                let finding = Finding::new(place, missing.to_string(), missing.fix());
+                self.findings.push(match missing.kind {
+                    ProbeKind::Readiness => finding,
+                    // Not each program needs one.
+                    ProbeKind::Liveness => finding.advice(),
+                });
             }
         }
         Ok(())

@@ -118,14 +118,12 @@ pub struct NotReady {
 /// `Deployment shop/web is not ready: 1 of 3 replicas are ready`.
 impl fmt::Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.readiness {
-            Readiness::Failed(_) => "has failed",
-            _ => "is not ready",
-        };
-        write!(f, "{} {} {state}", self.kind, self.key)?;
-        match self.readiness.reason() {
-            Some(reason) => write!(f, ": {reason}"),
-            None => Ok(()),
+        let Self { kind, key, .. } = self;
+        match &self.readiness {
+            Readiness::Failed(reason) => write!(f, "{kind} {key} has failed: {reason}"),
+            Readiness::NotReady(reason) => write!(f, "{kind} {key} is not ready: {reason}"),
+            // Only a caller that makes the value itself can do this.
+            Readiness::Ready => write!(f, "{kind} {key}"),
         }
     }
 }

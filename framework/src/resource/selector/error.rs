@@ -1,7 +1,6 @@
-use std::fmt;
-
 /// Why a label or field selector is invalid: the API server would refuse it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid selector `{selector}`: {problem}")]
 pub struct SelectorError {
     /// The selector, or its invalid part.
     pub selector: String,
@@ -17,12 +16,3 @@ impl SelectorError {
         }
     }
 }
-
-/// ``invalid selector `app in (a`: expected `,` or `)`, found the end``.
-impl fmt::Display for SelectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid selector `{}`: {}", self.selector, self.problem)
-    }
-}
-
-impl std::error::Error for SelectorError {}

@@ -363,7 +363,8 @@ fn shown(value: Option<&Value>) -> String {
 
 /// Why a conversion loses something: the versions, the field, and its values before and after. The text has few lines; [`object`](Self::object) is
 /// everything.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, thiserror::Error)]
+#[error("round trip of {kind}: {problem}")]
 pub struct BrokenRoundTrip {
     kind: String,
     problem: String,
@@ -396,18 +397,9 @@ impl From<CrdError> for BrokenRoundTrip {
     }
 }
 
-/// `round trip of Page: v1beta1 does not express spec.language of v1: …`.
-impl fmt::Display for BrokenRoundTrip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "round trip of {}: {}", self.kind, self.problem)
-    }
-}
-
 /// As the text, so that `unwrap` in a test shows it.
 impl fmt::Debug for BrokenRoundTrip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for BrokenRoundTrip {}

@@ -24,7 +24,7 @@ const TOKEN_SECONDS: i64 = 3607;
 pub(super) fn admit(core: &Core, target: &Target, pod: &mut Value) -> Result<(), String> {
     let mirrored = !pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null();
     let spec = pod.get_mut("spec").and_then(Value::as_object_mut);
-    let Some(spec) = spec.filter(|_| core.service_accounts && !mirrored) else {
+    let Some(spec) = spec.filter(|_| core.has_simulator && !mirrored) else {
         return Ok(());
     };
     let namespace = target.namespace.as_deref().unwrap_or_default();

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{each, ensure, fill, object};
 use super::pod::{
-    canonicalize, default_pod_spec, default_resources, request_limits, select_own_labels,
+    canonicalize, complete_pod_resources, default_pod_spec, default_resources, request_limits,
+    select_own_labels,
 };
 use super::{admission, autoscaler, definition, devices, limits, network, service, storage};
 use crate::builtin::conversion::shared_storage;
@@ -56,7 +57,23 @@ pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<
     match (kind.group.as_str(), kind.kind.as_str(), old) {
         ("", "Service", Some(old)) => service::keep_allocated(fields, old),
         ("", "Namespace", None) => namespace_finalizer(fields),
-        ("", "Pod", None) => select_own_labels(fields),
+        ("", "Pod", None) => {
+            select_own_labels(fields);
+            if let Some(spec) = object(fields, "spec") {
+                complete_pod_resources(spec);
+            }
+            let class = fields.get("spec").map_or("BestEffort", qos_class);
+            if let Some(status) = ensure(fields, "status") {
+                status.insert("qosClass".into(), class.into());
+            }
+        }
+        ("", "Pod", Some(old)) => {
+            // A client that does not know this field may leave it out.
+            let kept = old.pointer("/spec/resources").cloned();
+            if let (Some(kept), Some(spec)) = (kept, object(fields, "spec")) {
+                fill(spec, "resources", kept);
+            }
+        }
         ("batch", "Job", None) => job_selector(fields),
         ("", "PersistentVolumeClaim", None) => data_sources(fields),
         ("coordination.k8s.io", "Lease", None) => {
@@ -261,8 +278,10 @@ fn data_sources(fields: &mut Map<String, Value>) {
 
 fn node(fields: &mut Map<String, Value>) {
     if let Some(spec) = object(fields, "spec") {
-        // Its feature is gone.
-        spec.remove("configSource");
+        // The feature of the first is gone, and that of the other is not on by default.
+        for field in ["configSource", "podPreemptionPolicy"] {
+            spec.remove(field);
+        }
         // The first network has two names; each is set from the other.
         let first = spec.get("podCIDRs").and_then(|all| all.get(0)).cloned();
         if let Some(first) = first {
@@ -358,7 +377,8 @@ fn app(kind: &str, fields: &mut Map<String, Value>) {
                 fill(policy, "whenScaled", "Retain");
             }
             rolling(spec, "updateStrategy", |update| {
-                fill(update, "partition", 0)
+                fill(update, "partition", 0);
+                fill(update, "maxUnavailable", 1);
             });
             each(spec, "volumeClaimTemplates", |template| {
                 fill(template, "apiVersion", "v1");
@@ -428,6 +448,8 @@ fn job(fields: &mut Map<String, Value>) {
         return;
     };
     template(spec);
+    // The field of a feature that is not on by default.
+    spec.remove("scheduling");
     // Without both, one Pod must succeed; with only `parallelism`, the Job is a work queue.
     if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
         fill(spec, "completions", 1);

@@ -1,3 +1,5 @@
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use super::fields::{each, fill, object};
@@ -19,9 +21,9 @@ pub(super) fn default_pod_spec(spec: &mut Map<String, Value>) {
     }
     fill(spec, "schedulerName", "default-scheduler");
     fill(spec, "securityContext", json!({}));
-    // The field has two names; each is set from the other.
+    // The field has two names; the newer one counts.
     if let Some(name) = spec.get("serviceAccountName").cloned() {
-        fill(spec, "serviceAccount", name);
+        spec.insert("serviceAccount".into(), name);
     } else if let Some(name) = spec.get("serviceAccount").cloned() {
         fill(spec, "serviceAccountName", name);
     }
@@ -32,8 +34,10 @@ pub(super) fn default_pod_spec(spec: &mut Map<String, Value>) {
         });
     }
     each(spec, "volumes", default_volume);
-    // The field of a feature that is not on by default.
-    spec.remove("schedulingGroup");
+    // The fields of features that are not on by default.
+    for field in ["schedulingGroup", "evictionResponders"] {
+        spec.remove(field);
+    }
     if let Some(resources) = object(spec, "resources") {
         default_resources(resources);
     }
@@ -51,6 +55,10 @@ fn default_container(container: &mut Map<String, Value>, host_network: bool) {
     fill(container, "terminationMessagePath", "/dev/termination-log");
     fill(container, "terminationMessagePolicy", "File");
     fill(container, "resources", json!({}));
+    // The field of a feature that is not on by default.
+    each(container, "volumeMounts", |mount| {
+        mount.remove("bindMountOptions");
+    });
     if let Some(resources) = object(container, "resources") {
         default_resources(resources);
     }
@@ -94,6 +102,12 @@ fn default_container(container: &mut Map<String, Value>, host_network: bool) {
 }
 
 fn default_handler(handler: &mut Map<String, Value>) {
+    // The fields of features that are not on by default.
+    for (action, field) in [("httpGet", "protocol"), ("grpc", "mode")] {
+        if let Some(action) = object(handler, action) {
+            action.remove(field);
+        }
+    }
     if let Some(get) = object(handler, "httpGet") {
         fill(get, "path", "/");
         fill(get, "scheme", "HTTP");
@@ -136,7 +150,6 @@ pub(super) fn canonicalize(quantities: &mut Map<String, Value>) {
 
 /// Sets missing requests to the limits. Applies to Pods, not to templates.
 pub(super) fn request_limits(spec: &mut Map<String, Value>) {
-    request_limits_of_pod(spec);
     for list in ["containers", "initContainers"] {
         each(spec, list, |container| {
             let Some(resources) = object(container, "resources") else {
@@ -219,39 +232,150 @@ fn add_own_labels(term: &mut Map<String, Value>, labels: &Map<String, Value>) {
     }
 }
 
-/// A Pod whose limits are its own requests what its containers request together, or else its limits.
-fn request_limits_of_pod(spec: &mut Map<String, Value>) {
-    let mut sums: Map<String, Value> = Map::new();
-    let containers = spec.get("containers").and_then(Value::as_array);
-    for container in containers.into_iter().flatten() {
-        let own = |list: &str| container.pointer(&format!("/resources/{list}"));
-        let requests = own("requests").or_else(|| own("limits"));
-        for (name, quantity) in requests.and_then(Value::as_object).into_iter().flatten() {
-            let more = quantity.as_str().and_then(Quantity::parse);
-            let sum = sums
-                .get(name)
-                .and_then(Value::as_str)
-                .and_then(Quantity::parse);
-            if let Some(more) = more {
-                let sum = sum.map_or(more, |sum| sum.plus(more));
-                sums.insert(name.clone(), sum.to_string().into());
-            }
-        }
+/// Completes what a Pod requests and limits as a whole from what its containers do, if it says anything of it.
+pub(super) fn complete_pod_resources(spec: &mut Map<String, Value>) {
+    let is_given = ["requests", "limits"].iter().any(|list| {
+        let given = spec
+            .get("resources")
+            .and_then(|resources| resources.get(list));
+        given
+            .and_then(Value::as_object)
+            .is_some_and(|given| !given.is_empty())
+    });
+    if !is_given {
+        return;
     }
+    let (requested, limited) = (
+        of_containers(spec, "requests"),
+        of_containers(spec, "limits"),
+    );
+    let everywhere = limited_everywhere(spec);
     let Some(resources) = object(spec, "resources") else {
         return;
     };
-    let Some(Value::Object(limits)) = resources.get("limits").cloned() else {
-        return;
+    let given = |resources: &Map<String, Value>, list: &str| {
+        let given = resources.get(list).and_then(Value::as_object);
+        given.cloned().unwrap_or_default()
     };
-    fill(resources, "requests", json!({}));
-    if let Some(requests) = object(resources, "requests") {
-        let known = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
-        for (name, quantity) in limits.into_iter().filter(|(name, _)| known(name)) {
-            let sum = sums.remove(&name);
-            requests.entry(name).or_insert(sum.unwrap_or(quantity));
+    let (mut requests, mut limits) = (given(resources, "requests"), given(resources, "limits"));
+    for (name, quantity) in &limited {
+        if name.starts_with("hugepages-") && !requests.contains_key(name) {
+            limits
+                .entry(name.clone())
+                .or_insert_with(|| quantity.to_string().into());
         }
     }
+    for (name, quantity) in &requested {
+        if matches!(name.as_str(), "cpu" | "memory") {
+            requests
+                .entry(name.clone())
+                .or_insert_with(|| quantity.to_string().into());
+        }
+    }
+    let known = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
+    for (name, quantity) in limits.iter().filter(|(name, _)| known(name)) {
+        requests
+            .entry(name.clone())
+            .or_insert_with(|| quantity.clone());
+    }
+    for (name, request) in requests.iter().filter(|(name, _)| known(name)) {
+        let limit = limited.get(name).filter(|_| everywhere.contains(name));
+        let (Some(limit), Some(request)) = (limit, request.as_str().and_then(Quantity::parse))
+        else {
+            continue;
+        };
+        // A limit is never below the request.
+        let most = if request > *limit { request } else { *limit };
+        limits
+            .entry(name.clone())
+            .or_insert_with(|| most.to_string().into());
+    }
+    for (list, quantities) in [("requests", requests), ("limits", limits)] {
+        if !quantities.is_empty() {
+            resources.insert(list.into(), Value::Object(quantities));
+        }
+    }
+}
+
+/// What the containers request or limit together. Those that begin before the others need their share alone.
+fn of_containers(spec: &Map<String, Value>, list: &str) -> BTreeMap<String, Quantity> {
+    let own = |container: &Value| -> Vec<(String, Quantity)> {
+        let given = container.pointer(&format!("/resources/{list}"));
+        let given = given.and_then(Value::as_object).into_iter().flatten();
+        let parsed = given.filter_map(|(name, quantity)| {
+            Some((name.clone(), quantity.as_str().and_then(Quantity::parse)?))
+        });
+        parsed.collect()
+    };
+    let mut sums: BTreeMap<String, Quantity> = BTreeMap::new();
+    let add = |sums: &mut BTreeMap<String, Quantity>, name: String, more: Quantity| {
+        let sum = match sums.remove(&name) {
+            Some(sum) => sum.plus(more),
+            None => more,
+        };
+        sums.insert(name, sum);
+    };
+    let containers = |list: &str| {
+        spec.get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    for container in containers("containers") {
+        for (name, more) in own(container) {
+            add(&mut sums, name, more);
+        }
+    }
+    // A sidecar runs beside those that begin after it, and beside all containers.
+    let (mut beside, mut begins) = (
+        BTreeMap::<String, Quantity>::new(),
+        BTreeMap::<String, Quantity>::new(),
+    );
+    for container in containers("initContainers") {
+        let is_sidecar = container["restartPolicy"] == "Always";
+        for (name, more) in own(container) {
+            if is_sidecar {
+                add(&mut sums, name.clone(), more);
+                add(&mut beside, name.clone(), more);
+            } else {
+                let together = match beside.get(&name) {
+                    Some(others) => others.plus(more),
+                    None => more,
+                };
+                if begins.get(&name).is_none_or(|most| together > *most) {
+                    begins.insert(name, together);
+                }
+            }
+        }
+    }
+    for (name, alone) in begins {
+        if sums.get(&name).is_none_or(|sum| alone > *sum) {
+            sums.insert(name, alone);
+        }
+    }
+    sums
+}
+
+/// The resources that each container limits.
+fn limited_everywhere(spec: &Map<String, Value>) -> BTreeSet<String> {
+    let lists = ["containers", "initContainers"];
+    let containers = lists.iter().filter_map(|list| spec.get(*list)?.as_array());
+    let limits = containers.flatten().map(|container| -> BTreeSet<String> {
+        let limits = container.pointer("/resources/limits");
+        let limits = limits.and_then(Value::as_object).into_iter().flatten();
+        limits.map(|(name, _)| name.clone()).collect()
+    });
+    let common = limits.reduce(|all, own| &all & &own);
+    common.unwrap_or_default()
+}
+
+/// Drops the fields of a feature that is not on by default: the owners of files in volumes.
+fn without_users(source: &mut Map<String, Value>) {
+    source.remove("defaultUser");
+    source.remove("user");
+    each(source, "items", |item| {
+        item.remove("user");
+    });
 }
 
 fn default_volume(volume: &mut Map<String, Value>) {
@@ -262,9 +386,11 @@ fn default_volume(volume: &mut Map<String, Value>) {
         if let Some(source) = object(volume, source) {
             fill(source, "defaultMode", 0o644);
             default_items(source);
+            without_users(source);
             each(source, "sources", |part| {
-                // A kind that is not served by default.
-                part.remove("clusterTrustBundle");
+                for part in part.values_mut().filter_map(Value::as_object_mut) {
+                    without_users(part);
+                }
                 if let Some(token) = object(part, "serviceAccountToken") {
                     fill(token, "expirationSeconds", 3600);
                 }
@@ -273,6 +399,10 @@ fn default_volume(volume: &mut Map<String, Value>) {
                 }
             });
         }
+    }
+    // The field of a feature that is not on by default.
+    if let Some(directory) = object(volume, "emptyDir") {
+        directory.remove("mode");
     }
     if let Some(path) = object(volume, "hostPath") {
         default_host_path(path);

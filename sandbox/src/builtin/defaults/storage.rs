@@ -20,6 +20,7 @@ pub(super) fn storage(kind: &str, fields: &mut Map<String, Value>) {
                 "storageCapacity",
                 "requiresRepublish",
                 "seLinuxMount",
+                "preventPodSchedulingIfMissing",
             ] {
                 fill(spec, switch, false);
             }

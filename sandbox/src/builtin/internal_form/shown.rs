@@ -14,24 +14,19 @@ pub(super) enum Shown {
 
 /// A value of the internal struct `name`.
 pub(super) fn of_type(name: &str, value: &Value) -> Shown {
-    of_struct(name, value, &Value::Null)
-}
-
-fn of_struct(name: &str, value: &Value, owner: &Value) -> Shown {
     let Some(fields) = fields(name) else {
         return plain(value);
     };
     let shown = fields.iter().filter_map(|field| {
-        let object = if field.of_owner { owner } else { value };
         // The internal types of templates have the metadata in themselves.
-        let inner = object.get("metadata").filter(|_| field.shown == field.name);
-        let mut objects = [Some(object), inner].into_iter().flatten();
+        let inner = value.get("metadata").filter(|_| field.shown == field.name);
+        let mut objects = [Some(value), inner].into_iter().flatten();
         let found = objects.find_map(|object| find(object.as_object()?, field));
         if field.optional && found.is_none_or(is_empty) {
             return None;
         }
         let found = found.unwrap_or(&Value::Null);
-        Some((field.shown.clone(), of_kind(&field.kind, found, value)))
+        Some((field.shown.clone(), of_kind(&field.kind, found)))
     });
     Shown::Object(shown.collect())
 }
@@ -57,20 +52,20 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn of_kind(kind: &str, value: &Value, owner: &Value) -> Shown {
+fn of_kind(kind: &str, value: &Value) -> Shown {
     if let Some(kind) = kind.strip_prefix('*') {
         return match value {
             Value::Null => plain(value),
-            value => of_kind(kind, value, owner),
+            value => of_kind(kind, value),
         };
     }
     if let Some(name) = kind.strip_prefix('@') {
-        return of_struct(name, value, owner);
+        return of_type(name, value);
     }
     if let Some(inner) = kind.strip_prefix("[]") {
         return match value {
             Value::Array(items) => {
-                let items = items.iter().map(|item| of_kind(inner, item, &Value::Null));
+                let items = items.iter().map(|item| of_kind(inner, item));
                 Shown::List(items.collect())
             }
             value => plain(value),
@@ -80,8 +75,7 @@ fn of_kind(kind: &str, value: &Value, owner: &Value) -> Shown {
         return match value {
             Value::Object(entries) => {
                 let entries = entries.iter();
-                let shown =
-                    entries.map(|(key, value)| (key.clone(), of_kind(inner, value, &Value::Null)));
+                let shown = entries.map(|(key, value)| (key.clone(), of_kind(inner, value)));
                 Shown::Object(shown.collect())
             }
             value => plain(value),
@@ -195,16 +189,6 @@ mod tests {
         assert_eq!(
             of_type("policy.PodDisruptionBudgetSpec", &spec).to_string(),
             r#"{"MinAvailable":null,"Selector":{"matchLabels":{"a":"b"}},"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}"#
-        );
-    }
-
-    #[test]
-    fn the_security_context_shows_fields_of_the_pod() {
-        let spec = json!({"hostNetwork": true, "securityContext": {}});
-        let shown = of_type("core.PodSpec", &spec).to_string();
-        assert!(
-            shown.contains(r#""SecurityContext":{"HostNetwork":true,"#),
-            "{shown}"
         );
     }
 

@@ -12,8 +12,6 @@ pub(super) struct Field {
     pub(super) shown: String,
     /// Its name in the API.
     pub(super) name: String,
-    /// Whether it belongs to the owner of the object in the API.
-    pub(super) of_owner: bool,
     /// Whether it is left out if it has no value.
     pub(super) optional: bool,
     pub(super) kind: String,
@@ -23,8 +21,7 @@ impl From<[String; 3]> for Field {
     fn from([shown, name, kind]: [String; 3]) -> Self {
         Self {
             shown,
-            of_owner: name.starts_with('/'),
-            name: name.trim_start_matches('/').to_owned(),
+            name,
             optional: kind.starts_with('?'),
             kind: kind.trim_start_matches('?').to_owned(),
         }

@@ -1,9 +1,8 @@
 use serde_json::{Value, json};
 
 use super::fields::{
-    Network, address, at, immutable, indexed, list, name, network, required_name, text,
+    Network, address, at, fixed, immutable, indexed, list, name, network, required_name, text,
 };
-use super::internal_form::internal_invalid;
 use crate::names;
 use crate::schema::FieldError;
 
@@ -28,11 +27,8 @@ pub(super) fn ip_address(object: &Value, old: Option<&Value>, found: &mut Vec<Fi
             }
         }
     }
-    if let Some(old) = old
-        && parent != at(old, "/spec/parentRef")
-    {
-        let (kind, field) = ("networking.ParentReference", "spec.parentRef");
-        found.push(internal_invalid(kind, field, parent, "field is immutable"));
+    if let Some(old) = old {
+        fixed(object, old, "/spec/parentRef", found);
     }
 }
 

@@ -3,12 +3,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::claims::claim_spec;
-use super::internal_form::{internal_invalid, internal_not_supported};
+use super::internal_form::{internal_invalid, internal_not_supported, internal_text};
 use super::part::Part;
 use super::pod::pod_template;
 use super::selector::{is_empty, is_usable, label_selector, selects_template};
 use crate::names;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, FieldErrorKind};
 
 /// A Deployment.
 pub(super) fn deployment(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
@@ -258,24 +258,34 @@ fn with_claim_volumes(spec: &Part) -> Option<Value> {
 }
 
 fn stateful_change(spec: &Part, old: &Part, found: &mut Vec<FieldError>) {
-    const FREE: [&str; 7] = [
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    ];
-    let rest = |spec: &Part| {
-        let mut fields = spec.value.as_object().cloned().unwrap_or_default();
-        fields.retain(|name, _| !FREE.contains(&name.as_str()));
-        fields
-    };
-    if rest(spec) != rest(old) {
-        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
-                      'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-        spec.forbidden(detail, found);
+    spec.get("selector").unchanged(&old.get("selector"), found);
+    let (claims, were) = (
+        spec.get("volumeClaimTemplates"),
+        old.get("volumeClaimTemplates"),
+    );
+    if claims.value != were.value {
+        let shown = spec.list("volumeClaimTemplates").iter();
+        let shown = shown.map(|claim| {
+            let mut claim = claim.clone();
+            if let Some(fields) = claim.as_object_mut() {
+                fields.retain(|name, _| !["apiVersion", "kind"].contains(&name.as_str()));
+            }
+            internal_text("core.PersistentVolumeClaim", &claim)
+        });
+        let shown = match claims.is_set() {
+            true => format!("[{}]", shown.collect::<Vec<_>>().join(",")),
+            false => "null".to_owned(),
+        };
+        let detail = format!("{shown}: field is immutable");
+        found.push(FieldError::new(
+            FieldErrorKind::Invalid,
+            &claims.path,
+            None,
+            detail,
+        ));
+    }
+    for field in ["serviceName", "podManagementPolicy"] {
+        spec.get(field).unchanged(&old.get(field), found);
     }
 }
 

@@ -19,14 +19,13 @@ pub(super) fn autoscaler(object: &Value, found: &mut Vec<FieldError>) {
     let spec = at(object, "/spec");
     let minimum = at(spec, "/minReplicas").as_i64();
     let maximum = at(spec, "/maxReplicas").as_i64().unwrap_or_default();
-    if let Some(minimum) = minimum.filter(|minimum| *minimum < 1) {
-        let detail = "must be greater than or equal to 1";
+    if let Some(minimum) = minimum.filter(|minimum| *minimum < 0) {
+        let detail = "must be greater than or equal to 0";
         found.push(FieldError::invalid("spec.minReplicas", minimum, detail));
     }
     let field = "spec.maxReplicas";
     if maximum == 0 {
-        let detail = "must be set and greater than 0";
-        found.push(FieldError::required(field, detail));
+        found.push(FieldError::required(field, ""));
     } else if maximum < 0 {
         let detail = "must be greater than or equal to 1";
         found.push(FieldError::invalid(field, maximum, detail));

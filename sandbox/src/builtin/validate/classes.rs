@@ -1,6 +1,8 @@
 use serde_json::Value;
 
-use super::fields::{at, immutable, map, quantity_not_negative, required_name, supported, text};
+use super::fields::{
+    at, fixed, immutable, map, quantity_not_negative, required_name, supported, text,
+};
 use super::part::Part;
 use super::pod::{container_resource_name, tolerations};
 use super::selector::labels_are_valid;
@@ -11,7 +13,7 @@ use crate::schema::FieldError;
 pub(super) fn runtime_class(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     // A real server checks only a new class.
     if let Some(old) = old {
-        return immutable(object, old, "/handler", found);
+        return fixed(object, old, "/handler", found);
     }
     required_name(text(object, "/handler"), "handler", names::dns_label, found);
     for (resource, quantity) in map(object, "/overhead/podFixed") {

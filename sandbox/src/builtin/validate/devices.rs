@@ -3,11 +3,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fields::{
-    at, immutable, indexed, list, map, name, required, required_name, supported, text,
+    any_case_name, at, fixed, immutable, indexed, list, map, name, required, required_name,
+    supported, text,
 };
 use super::internal_form::internal_invalid;
 use crate::names;
-use crate::schema::{FieldError, compile_expression};
+use crate::schema::{FieldError, FieldErrorKind, compile_expression};
 
 const DRIVER_LENGTH: usize = 63;
 
@@ -21,27 +22,25 @@ pub(super) fn devices(
     let spec = at(object, "/spec");
     match kind {
         "DeviceClass" => device_class(spec, found),
+        "DeviceTaintRule" => taint_rule(spec, found),
         "ResourceSlice" => slice(object, old, found),
         "ResourceClaim" => {
             if old.is_none() {
                 claim(spec, "spec", found);
             }
-            fixed(spec, old, "ResourceClaimSpec", found);
+            if let Some(old) = old {
+                fixed(object, old, "/spec", found);
+            }
         }
         "ResourceClaimTemplate" => {
             claim(at(spec, "/spec"), "spec.spec", found);
-            fixed(spec, old, "ResourceClaimTemplateSpec", found);
+            if old.is_some_and(|old| at(old, "/spec") != spec) {
+                let kind = "resource.ResourceClaimTemplateSpec";
+                found.push(internal_invalid(kind, "spec", spec, "field is immutable"));
+            }
         }
         _ => {}
     }
-}
-
-fn fixed(spec: &Value, old: Option<&Value>, kind: &str, found: &mut Vec<FieldError>) {
-    if old.is_none_or(|old| at(old, "/spec") == spec) {
-        return;
-    }
-    let kind = format!("resource.{kind}");
-    found.push(internal_invalid(&kind, "spec", spec, "field is immutable"));
 }
 
 fn driver(value: &str, field: &str, found: &mut Vec<FieldError>) {
@@ -71,9 +70,10 @@ fn opaque(config: &Value, field: &str, found: &mut Vec<FieldError>) {
     if opaque.is_null() {
         return found.push(FieldError::required(format!("{field}.opaque"), ""));
     }
-    driver(
+    any_case_name(
         text(opaque, "/driver"),
         &format!("{field}.opaque.driver"),
+        DRIVER_LENGTH,
         found,
     );
     let parameters = at(opaque, "/parameters");
@@ -93,11 +93,19 @@ fn device_class(spec: &Value, found: &mut Vec<FieldError>) {
     }
     let resource = at(spec, "/extendedResourceName");
     if let Some(label) = resource.as_str() {
-        let is_extended = label.split_once('/').is_some_and(|(domain, _)| {
-            !domain.ends_with("kubernetes.io") && !label.starts_with("requests.")
-        });
-        if !is_extended || !names::qualified_name(label).is_empty() {
-            let detail = "must be a valid extended resource name";
+        let mut wrong = Vec::new();
+        if !label.contains('/') {
+            let detail = "a name must be a domain-prefixed path, such as 'example.com/my-prop'";
+            wrong.push(detail.to_owned());
+        } else if label.contains("kubernetes.io/") {
+            wrong.push("must not have \"kubernetes.io/\" domain".to_owned());
+        }
+        if label.starts_with("requests.") {
+            wrong.push("must not have \"requests.\" prefix".to_owned());
+        }
+        // A quota counts it under this name.
+        wrong.extend(names::qualified_name(&format!("requests.{label}")));
+        for detail in wrong {
             let field = "spec.extendedResourceName";
             found.push(FieldError::invalid(field, label, detail));
         }
@@ -111,7 +119,9 @@ fn claim(spec: &Value, field: &str, found: &mut Vec<FieldError>) {
         let label = text(request, "/name");
         required_name(label, &format!("{field}.name"), names::dns_label, found);
         if !label.is_empty() && !known.insert(label.to_owned()) {
-            found.push(FieldError::duplicate(&field, label.into()));
+            let shown = in_order(request, REQUEST);
+            let kind = FieldErrorKind::Duplicate;
+            found.push(FieldError::new(kind, &field, None, shown));
         }
         let (exactly, options) = (at(request, "/exactly"), list(request, "/firstAvailable"));
         match (exactly.is_null(), options.is_empty()) {
@@ -132,7 +142,9 @@ fn claim(spec: &Value, field: &str, found: &mut Vec<FieldError>) {
             let part = text(option, "/name");
             required_name(part, &format!("{field}.name"), names::dns_label, found);
             if !parts.insert(part) {
-                found.push(FieldError::duplicate(&field, part.into()));
+                let shown = in_order(option, REQUEST);
+                let kind = FieldErrorKind::Duplicate;
+                found.push(FieldError::new(kind, &field, None, shown));
             }
             known.insert(format!("{label}/{part}"));
             amount(option, &field, found);
@@ -160,6 +172,52 @@ fn claim(spec: &Value, field: &str, found: &mut Vec<FieldError>) {
     for (field, config) in indexed(spec, "/devices/config", &path) {
         named_requests(config, &field, &known, found);
         opaque(config, &field, found);
+    }
+}
+
+/// The fields of a request in the order in which a real server shows them.
+const REQUEST: &[&str] = &[
+    "name",
+    "exactly",
+    "firstAvailable",
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+    "key",
+    "operator",
+    "value",
+    "effect",
+    "tolerationSeconds",
+];
+
+/// JSON with the fields of objects in this order, before the others.
+fn in_order(value: &Value, order: &[&str]) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| in_order(item, order)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let place = |name: &str| order.iter().position(|known| *known == name);
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_by_key(|name| (place(name).unwrap_or(order.len()), name.as_str()));
+            let parts: Vec<String> = names
+                .into_iter()
+                .map(|name| {
+                    format!(
+                        "{}:{}",
+                        Value::from(name.as_str()),
+                        in_order(&fields[name], order)
+                    )
+                })
+                .collect();
+            format!("{{{}}}", parts.join(","))
+        }
+        other => other.to_string(),
     }
 }
 
@@ -294,18 +352,39 @@ fn slice(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
         }
         attributes(device, &field, found);
         for (field, taint) in indexed(device, "/taints", &format!("{field}.taints")) {
-            let key = text(taint, "/key");
-            name(key, &format!("{field}.key"), names::qualified_name, found);
-            let value = text(taint, "/value");
-            name(value, &format!("{field}.value"), names::label_value, found);
-            let effect = text(taint, "/effect");
-            let field = format!("{field}.effect");
-            required(effect, &field, found);
-            if !effect.is_empty() {
-                let known = ["NoExecute", "NoSchedule", "None"];
-                supported(effect, &field, &known, found);
-            }
+            self::taint(taint, &field, found);
         }
+    }
+}
+
+/// A rule that taints devices.
+fn taint_rule(spec: &Value, found: &mut Vec<FieldError>) {
+    let path = "spec.deviceSelector";
+    let selector = at(spec, "/deviceSelector");
+    if let Some(label) = selector["driver"].as_str() {
+        driver(label, &format!("{path}.driver"), found);
+    }
+    if let Some(label) = selector["pool"].as_str() {
+        pool_name(label, &format!("{path}.pool"), found);
+    }
+    if let Some(label) = selector["device"].as_str() {
+        let field = format!("{path}.device");
+        required_name(label, &field, names::dns_label, found);
+    }
+    taint(at(spec, "/taint"), "spec.taint", found);
+}
+
+fn taint(taint: &Value, field: &str, found: &mut Vec<FieldError>) {
+    let key = text(taint, "/key");
+    name(key, &format!("{field}.key"), names::qualified_name, found);
+    let value = text(taint, "/value");
+    name(value, &format!("{field}.value"), names::label_value, found);
+    let effect = text(taint, "/effect");
+    let field = format!("{field}.effect");
+    required(effect, &field, found);
+    if !effect.is_empty() {
+        let known = ["NoExecute", "NoSchedule", "None"];
+        supported(effect, &field, &known, found);
     }
 }
 
@@ -327,13 +406,16 @@ fn attributes(device: &Value, field: &str, found: &mut Vec<FieldError>) {
             None => identifier(label, &field, found),
             Some(_) => full_name(label, &field, found),
         }
-        let values = ["int", "bool", "string", "version"];
+        let values = [
+            "int", "bool", "string", "version", "ints", "bools", "strings", "versions",
+        ];
         let count = values
             .iter()
             .filter(|kind| value.get(kind).is_some())
             .count();
         if count != 1 {
-            let detail = "exactly one value must be specified";
+            let all = values.map(|value| format!("`{value}`")).join(", ");
+            let detail = format!("must specify one of: {all}");
             found.push(FieldError::invalid(field, "", detail));
         }
     }

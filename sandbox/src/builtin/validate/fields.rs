@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::part::Part;
 use crate::go::compare_quantities;
+use crate::names;
 use crate::schema::FieldError;
 
 /// The value at a JSON pointer, or null.
@@ -46,6 +47,18 @@ pub(super) fn immutable(object: &Value, old: &Value, pointer: &str, found: &mut 
         found.push(FieldError::invalid(
             dotted(pointer),
             value.clone(),
+            "field is immutable",
+        ));
+    }
+}
+
+/// Refuses a changed value as [`immutable`] does, without the value.
+pub(super) fn fixed(object: &Value, old: &Value, pointer: &str, found: &mut Vec<FieldError>) {
+    if at(object, pointer) != at(old, pointer) {
+        let field = dotted(pointer);
+        found.push(FieldError::invalid(
+            field,
+            Value::Null,
             "field is immutable",
         ));
     }
@@ -131,6 +144,18 @@ pub(super) fn required_name(
         "" => found.push(FieldError::required(field, "")),
         value => name(value, field, errors, found),
     }
+}
+
+/// A DNS name, in which letters may be in upper case.
+pub(super) fn any_case_name(value: &str, field: &str, most: usize, found: &mut Vec<FieldError>) {
+    if value.is_empty() {
+        return found.push(FieldError::required(field, ""));
+    }
+    if value.len() > most {
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        found.push(FieldError::too_long(field, most));
+    }
+    name(value, field, names::any_case_subdomain, found);
 }
 
 /// Refuses an absent or empty text.

@@ -173,20 +173,19 @@ pub(super) fn priority_level(object: &Value, found: &mut Vec<FieldError>) {
         found.push(FieldError::invalid("spec.type", kind, detail));
     }
     let (limited, exempt) = (at(spec, "/limited"), at(spec, "/exempt"));
+    for (of, field, value) in [
+        ("Exempt", "spec.exempt", exempt),
+        ("Limited", "spec.limited", limited),
+    ] {
+        if kind != of && !value.is_null() {
+            found.push(FieldError::forbidden(field, ""));
+        }
+    }
     match kind {
-        "Exempt" if !limited.is_null() => found.push(FieldError::forbidden(
-            "spec.limited",
-            "must be nil if the type is not Limited",
-        )),
         "Exempt" => shares(exempt, "spec.exempt", found),
         "Limited" => {
-            if !exempt.is_null() {
-                let detail = "must be nil if the type is Limited";
-                found.push(FieldError::forbidden("spec.exempt", detail));
-            }
             if limited.is_null() {
-                let detail = "must not be empty when type is Limited";
-                return found.push(FieldError::required("spec.limited", detail));
+                return found.push(FieldError::required("spec.limited", ""));
             }
             limit_response(at(limited, "/limitResponse"), found);
             shares(limited, "spec.limited", found);
@@ -225,14 +224,8 @@ fn limit_response(response: &Value, found: &mut Vec<FieldError>) {
     let queuing = at(response, "/queuing");
     let field = format!("{FIELD}.queuing");
     match (text(response, "/type"), queuing.is_null()) {
-        ("Reject", false) => found.push(FieldError::forbidden(
-            field,
-            "must be nil if limited.limitResponse.type is not Limited",
-        )),
-        ("Queue", true) => found.push(FieldError::required(
-            field,
-            "must not be empty if limited.limitResponse.type is Limited",
-        )),
+        ("Reject", false) => found.push(FieldError::forbidden(field, "")),
+        ("Queue", true) => found.push(FieldError::required(field, "")),
         ("Queue", false) => {
             let number = |part: &str| queuing[part].as_i64().unwrap_or_default();
             let mut invalid = |part: &str, detail: String| {

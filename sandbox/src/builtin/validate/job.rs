@@ -17,12 +17,12 @@ const MODES: [&str; 2] = ["NonIndexed", "Indexed"];
 pub(super) fn job(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     let job = Part::new(object, "");
     let spec = job.get("spec");
-    // A change is also validated as a new object, and then its specification once more.
-    generated_selector(&job, found);
+    if old.is_none() {
+        generated_selector(&job, found);
+    }
     selected_spec(&spec, found);
     pod_names(&job, found);
     if let Some(old) = old {
-        selected_spec(&spec, found);
         change(&spec, &Part::new(old, "").get("spec"), old, found);
     }
 }

@@ -17,7 +17,9 @@
 //! | `node.rs` | Nodes and Namespaces |
 //! | `admission.rs`, `policies.rs`, `api_service.rs` | webhook configurations; admission policies; APIServices |
 //! | `autoscaler.rs` | HorizontalPodAutoscalers |
-//! | `certificates.rs` | CertificateSigningRequests |
+//! | `certificates.rs` | CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests |
+//! | `conditions.rs` | the conditions of a status in their common form |
+//! | `migration.rs` | StorageVersionMigrations and their status |
 //! | `devices.rs` | `resource.k8s.io` |
 //! | `classes.rs` | RuntimeClasses and PriorityClasses |
 //! | `flow_control.rs` | FlowSchemas and PriorityLevelConfigurations |
@@ -35,6 +37,7 @@ mod autoscaler;
 mod certificates;
 mod claims;
 mod classes;
+mod conditions;
 mod cron;
 mod devices;
 mod event;
@@ -45,6 +48,7 @@ mod flow_control;
 mod job;
 mod job_status;
 mod limits;
+mod migration;
 mod network;
 mod node;
 mod object;

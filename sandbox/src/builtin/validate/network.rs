@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::fields::{
-    address, at, choice, immutable, indexed, list, name, network, port_number, protocol,
+    address, at, choice, fixed, immutable, indexed, list, name, network, port_number, protocol,
     required_name, supported, text,
 };
 use super::selector::label_selector;
@@ -109,8 +109,7 @@ pub(super) fn endpoint_slice(object: &Value, old: Option<&Value>, found: &mut Ve
     for (field, endpoint) in endpoints {
         let path = format!("{field}.addresses");
         if list(endpoint, "/addresses").is_empty() {
-            let detail = "must contain at least 1 address";
-            found.push(FieldError::required(&path, detail));
+            found.push(FieldError::required(&path, ""));
         }
         const MOST: usize = 100;
         let count = list(endpoint, "/addresses").len();
@@ -147,7 +146,7 @@ pub(super) fn endpoint_slice(object: &Value, old: Option<&Value>, found: &mut Ve
         }
     }
     if let Some(old) = old {
-        immutable(object, old, "/addressType", found);
+        fixed(object, old, "/addressType", found);
     }
 }
 
@@ -472,9 +471,7 @@ fn policy_port(port: &Value, field: &str, found: &mut Vec<FieldError>) {
             port_number(&number.clone().into(), &port_field, found);
             if let Some(last) = end.as_i64() {
                 if number.as_i64().is_some_and(|number| last < number) {
-                    // A real server shows the port.
-                    let detail = "must be greater than or equal to `port`";
-                    found.push(FieldError::invalid(&end_field, number.clone(), detail));
+                    found.push(invalid_end("must be greater than or equal to `port`"));
                 }
                 port_number(end, &end_field, found);
             }

@@ -117,10 +117,13 @@ fn set_once(node: &Part, old: &Part, found: &mut Vec<FieldError>) {
         let detail = "node updates may not change podCIDR except from \"\" to valid";
         spec.get("podCIDRs").forbidden(detail, found);
     }
-    let provider = old.text_of("providerID");
-    if !provider.is_empty() && provider != spec.text_of("providerID") {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        spec.get("providerID").forbidden(detail, found);
+    let (provider, was) = (spec.get("providerID"), old.text_of("providerID"));
+    if !was.is_empty() && provider.text() != was {
+        let detail = match provider.text() {
+            "" => "field cannot be cleared once set",
+            _ => "field cannot be modified once set",
+        };
+        provider.invalid_as(Value::Null, detail, found);
     }
     if spec.text_of("externalID") != old.text_of("externalID") {
         spec.get("externalID")

@@ -12,7 +12,7 @@ use super::secret::secret;
 use super::selector::label_selector;
 use super::{
     addresses, admission, apps, certificates, claims, classes, devices, flow_control, job, limits,
-    network, node, policies, rbac, service, storage,
+    migration, network, node, policies, rbac, service, storage,
 };
 use crate::builtin::autoscaler_to_stored;
 use crate::registry::ServedKind;
@@ -93,7 +93,11 @@ pub(crate) fn validate_object(
             autoscaler(&autoscaler_to_stored(object), found);
         }
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(object, found),
-        ("certificates.k8s.io", _) => certificates::request(subresource, object, old, found),
+        ("certificates.k8s.io", kind) => match kind {
+            "ClusterTrustBundle" => certificates::trust_bundle(object, old, found),
+            "PodCertificateRequest" => certificates::pod_certificate_request(object, old, found),
+            _ => certificates::request(subresource, object, old, found),
+        },
         ("discovery.k8s.io", _) => network::endpoint_slice(object, old, found),
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow_control::flow_schema(object, found),
         ("flowcontrol.apiserver.k8s.io", _) => flow_control::priority_level(object, found),
@@ -108,6 +112,7 @@ pub(crate) fn validate_object(
         ("resource.k8s.io", kind) => devices::devices(kind, object, old, found),
         ("scheduling.k8s.io", _) => classes::priority_class(object, old, found),
         ("storage.k8s.io", kind) => storage::storage(kind, object, old, found),
+        ("storagemigration.k8s.io", _) => migration::migration(object, old, found),
         _ => {}
     }
     errors

@@ -23,8 +23,7 @@ pub(super) fn role(object: &Value, in_namespace: bool, found: &mut Vec<FieldErro
 
 fn policy_rule(rule: &Part, in_namespace: bool, found: &mut Vec<FieldError>) {
     if rule.list("verbs").is_empty() {
-        let detail = "verbs must contain at least one value";
-        rule.get("verbs").missing(detail, found);
+        rule.get("verbs").missing("", found);
     }
     let paths = rule.get("nonResourceURLs");
     if !rule.list("nonResourceURLs").is_empty() {
@@ -91,7 +90,7 @@ pub(super) fn binding(
     if let Some(old) = old
         && role.value != Part::new(old, "").get("roleRef").value
     {
-        let detail = "cannot change roleRef";
+        let detail = "field is immutable";
         found.push(internal_invalid(
             "rbac.RoleRef",
             &role.path,

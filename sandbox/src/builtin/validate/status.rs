@@ -1,8 +1,11 @@
 use serde_json::Value;
 
+use super::certificates::pod_certificate_request_status;
 use super::claims::claim_status;
+use super::conditions::conditions;
 use super::fields::{address, not_negative};
 use super::job_status::job_status;
+use super::migration::migration_status;
 use super::network::ingress_status;
 use super::node::node_status;
 use super::part::Part;
@@ -141,6 +144,23 @@ pub(crate) fn validate_status(
         ("batch", "Job") => {
             let old = old.unwrap_or(&Value::Null);
             job_status(&Part::new(object, ""), &Part::new(old, ""), &mut found);
+        }
+        ("certificates.k8s.io", "PodCertificateRequest") => {
+            let old = Part::new(old.unwrap_or(&Value::Null), "").get("status");
+            pod_certificate_request_status(&status, &old, &mut found);
+        }
+        ("storagemigration.k8s.io", _) => {
+            let old = Part::new(old.unwrap_or(&Value::Null), "").get("status");
+            migration_status(&status, &old, &mut found);
+        }
+        ("resource.k8s.io", "DeviceTaintRule") => {
+            const MOST: usize = 8;
+            conditions(&status, &mut found);
+            let all = status.get("conditions");
+            let number = status.list("conditions").len();
+            if number > MOST {
+                found.push(FieldError::too_many(&all.path, number, MOST as u64));
+            }
         }
         _ => {}
     }

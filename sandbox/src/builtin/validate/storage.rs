@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fields::{
-    at, immutable, indexed, list, map, name, quantity_not_negative, required, required_name,
-    supported, text,
+    any_case_name, at, fixed, immutable, indexed, list, map, name, quantity_not_negative, required,
+    required_name, supported, text,
 };
 use super::internal_form::{changed, internal_invalid};
 use super::part::Part;
@@ -265,7 +265,7 @@ fn storage_class(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError
             "/reclaimPolicy",
             "/volumeBindingMode",
         ] {
-            immutable(object, old, field, found);
+            fixed(object, old, field, found);
         }
         return;
     }
@@ -342,7 +342,8 @@ fn attributes_class(object: &Value, old: Option<&Value>, found: &mut Vec<FieldEr
 
 fn attachment(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     let spec = at(object, "/spec");
-    driver_name(text(spec, "/attacher"), "spec.attacher", found);
+    let attacher = text(spec, "/attacher");
+    any_case_name(attacher, "spec.attacher", 63, found);
     let (volume, inline) = (
         at(spec, "/source/persistentVolumeName"),
         at(spec, "/source/inlineVolumeSpec"),
@@ -369,11 +370,8 @@ fn attachment(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) 
         names::dns_subdomain,
         found,
     );
-    if let Some(old) = old
-        && spec != at(old, "/spec")
-    {
-        let kind = "storage.VolumeAttachmentSpec";
-        found.push(internal_invalid(kind, "spec", spec, "field is immutable"));
+    if let Some(old) = old {
+        fixed(object, old, "/spec", found);
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::graph::{Graph, Node};
 use super::owner::Owner;
@@ -59,13 +59,7 @@ impl Collector {
     pub(crate) async fn run(mut self) {
         let mut ended = self.handle.core().unfinished.ended();
         loop {
-            let due = self.retries.next();
-            let wake = async move {
-                match due {
-                    Some(due) => sleep_until(due).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let wake = self.retries.wait();
             // Each branch may be cancelled: the feed loses nothing, an ended write stays unseen, and the retries stay planned.
             tokio::select! {
                 biased;

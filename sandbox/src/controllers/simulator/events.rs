@@ -1,17 +1,12 @@
 //! The Events of the simulated controllers.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::MANAGER;
-use super::object::{fnv, number, since};
-use crate::api::{DeleteOptions, Handle};
+use super::object::{fnv, number};
+use crate::api::Handle;
 use crate::meta;
 use crate::registry::GroupResource;
-
-/// How long an Event is kept after it was last seen, as on a real server.
-pub(super) const KEPT: Duration = Duration::from_secs(3600);
 
 pub(super) fn events() -> GroupResource {
     GroupResource::new("", "events")
@@ -137,23 +132,3 @@ fn write(handle: &Handle, about: &Value, what: Message<'_>, message: &str, form:
 
 /// The name of the program that runs Pods on a node.
 pub(super) const KUBELET: &str = "kubelet";
-
-/// Deletes an Event of the simulator that has not been seen for long. Returns the time until then.
-pub(super) fn expire(handle: &Handle, event: &Value) -> Option<Duration> {
-    let managers = event.pointer("/metadata/managedFields")?.as_array()?;
-    if managers.iter().any(|entry| entry["manager"] != MANAGER) {
-        return None;
-    }
-    let times = ["/lastTimestamp", "/series/lastObservedTime", "/eventTime"];
-    let seen = times.iter().filter_map(|time| event.pointer(time));
-    let age = seen.filter_map(|time| since(handle, time)).next()?;
-    let rest = KEPT.saturating_sub(age);
-    if !rest.is_zero() {
-        return Some(rest);
-    }
-    let namespace = meta::text(event, "namespace");
-    // An error means that it is gone already.
-    let options = DeleteOptions::default();
-    let _ = handle.delete(&events(), Some(namespace), meta::name(event), &options);
-    None
-}

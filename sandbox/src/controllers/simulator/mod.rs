@@ -21,7 +21,7 @@
 //! - [`Pods::stop_node`](crate::Pods::stop_node) stops a node. After 50 s it is marked and tainted, and after 5 min more, or as long as
 //!   they tolerate it, its Pods are deleted. They end when the node is back.
 //! - A Service with a selector has Endpoints and EndpointSlices of its Pods (`endpoints/mod.rs`). One of the type `LoadBalancer` without a class gets an
-//!   address.
+//!   address, and the finalizer and the Events of a cloud (`load_balancer.rs`).
 //! - A PodDisruptionBudget counts its Pods, and the server allows evictions accordingly.
 //! - A HorizontalPodAutoscaler scales by [`Figures`](crate::Figures) that a test sets (`autoscaler/mod.rs`).
 //! - A PersistentVolumeClaim is bound to a PersistentVolume that fits, or gets one of its own (`volumes/mod.rs`). A Pod waits for its claims.
@@ -34,6 +34,7 @@
 //! - A Pod starts after [`START`]. Its init containers run one after the other, each for [`INIT`], or on beside the others if they restart always. Then
 //!   its containers run. Probes succeed, at the times that they have, so a container without probes is ready at once. The containers of a Job's Pod end after [`RUN`], those of
 //!   other Pods run on. A deleted Pod ends after [`STOP`]. [`Pods::of`](crate::Pods::of) sets other rules.
+//! - An ephemeral container starts beside the others, after [`START`], and runs on until its Pod ends. Nothing starts it again.
 //! - Containers that exit start again as the restart policy says, with the back-off of a kubelet (`CrashLoopBackOff`).
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved
 //!   never to exist: `registry.invalid/web:1`. Its Pod stays `Pending` with the reason `ErrImagePull`, later

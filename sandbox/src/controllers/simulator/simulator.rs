@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::allocated::Allocated;
 use super::autoscaler::{Autoscalers, autoscalers};
 use super::claim::is_selected;
-use super::events::{self, events};
 use super::job::{self, Jobs};
 use super::kubelet::Kubelet;
+use super::load_balancer::{self, LoadBalancers};
 use super::namespace_defaults::{accounts, config_maps, namespaces};
 use super::node;
 use super::object::{
@@ -20,8 +20,8 @@ use super::pod_gc::PodGc;
 use super::selected::Selected;
 use super::taint_eviction::TaintEviction;
 use super::{
-    MANAGER, cron_job, daemon_set, deployment, disruption, endpoints, load_balancer,
-    namespace_defaults, node_lifecycle, replica_set, scheduler, stateful_set, volumes,
+    MANAGER, cron_job, daemon_set, deployment, disruption, endpoints, namespace_defaults,
+    node_lifecycle, replica_set, scheduler, stateful_set, volumes,
 };
 use crate::api::Handle;
 use crate::clock::Moment;
@@ -44,6 +44,7 @@ pub(crate) struct Simulator {
     kubelet: Kubelet,
     jobs: Jobs,
     autoscalers: Autoscalers,
+    load_balancers: LoadBalancers,
     selected: Selected,
     allocated: Allocated,
     /// The Pods for which no node has room, and when to look for it again, if there is reason to.
@@ -92,7 +93,7 @@ impl Simulator {
             endpoints::slices(),
             volumes::classes(),
         ]);
-        followed.extend([events(), nodes(), namespaces(), accounts(), config_maps()]);
+        followed.extend([nodes(), namespaces(), accounts(), config_maps()]);
         followed
     }
 
@@ -118,6 +119,7 @@ impl Simulator {
             kubelet: Kubelet::default(),
             jobs: Jobs::default(),
             autoscalers: Autoscalers::default(),
+            load_balancers: LoadBalancers::default(),
             selected: Selected::default(),
             allocated: Allocated::default(),
             without_room: BTreeSet::new(),
@@ -216,6 +218,7 @@ impl Simulator {
                     self.enqueue_partners(&resource, &object);
                     if resource == services() {
                         endpoints::forget(&self.handle, &object);
+                        self.load_balancers.forget(uid);
                     }
                     if resource == pods() {
                         self.handle.core().containers.forget(uid);
@@ -351,9 +354,14 @@ impl Simulator {
         }
     }
 
-    /// Enqueues what depends on the nodes: DaemonSets, and Pods without a node.
+    /// Enqueues what depends on the nodes: DaemonSets, load balancers, and Pods without a node.
     fn enqueue_for_nodes(&mut self) {
         self.enqueue_all(&daemon_sets());
+        for service in self.handle.list(&services(), None) {
+            if load_balancer::is_balanced(&service) {
+                self.enqueue(ObjectKey::of(services(), &service));
+            }
+        }
         for pod in self.handle.list(&pods(), None) {
             if pod["spec"]["nodeName"].is_null() {
                 self.enqueue(ObjectKey::of(pods(), &pod));
@@ -446,13 +454,12 @@ impl Simulator {
             ("", "namespaces") => namespace_defaults::reconcile(handle, &object),
             ("", "services") => {
                 endpoints::reconcile(handle, &object);
-                load_balancer::balance(handle, &object)
+                self.load_balancers.reconcile(handle, &object)
             }
             ("policy", "poddisruptionbudgets") => disruption::reconcile(handle, &object),
             ("autoscaling", "horizontalpodautoscalers") => {
                 self.autoscalers.reconcile(handle, &object)
             }
-            ("", "events") => events::expire(handle, &object),
             ("apps", "deployments") => deployment::reconcile(handle, &object),
             ("", "replicationcontrollers") => replica_set::reconcile(handle, &object),
             ("apps", "daemonsets") => daemon_set::reconcile(handle, &object),

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::Expr;
-use cel::{Env, IdedExpr, Program, Value};
+use cel::common::ast::{Expr, SourceInfo};
+use cel::{Env, IdedExpr, ParseError, Value};
 
-use super::check::{Checked, check};
+use super::check::{Checked, check, show};
 use super::declare::Declared;
 use super::evaluate::{Constants, Evaluation, Outcome, Variable, constants};
 use super::types::Type;
@@ -18,14 +18,22 @@ pub(super) fn env() -> &'static Arc<Env> {
     &ENV
 }
 
-/// The longest source that is compiled, in bytes. A chain of operators is a tree as deep as it is long.
-const MAX_SOURCE: usize = 32 * 1024;
+/// The longest source that is compiled, in characters, as in cel-go. A chain of operators is a tree as deep as it is long.
+const MAX_SOURCE: usize = 100_000;
 
-/// The deepest expression that is evaluated.
-const MAX_DEPTH: usize = 128;
+/// The deepest expression that is evaluated. cel-go counts before macros are expanded, so that it takes more macros inside of one
+/// another.
+const MAX_DEPTH: u16 = 250;
 
 /// The most that one evaluation of an expression may cost.
 const MAX_COST: u64 = 1_000_000;
+
+/// An expression whose names and types are not checked yet.
+pub(super) struct Parsed {
+    pub(super) expression: IdedExpr,
+    /// Where its parts are in the source.
+    pub(super) places: SourceInfo,
+}
 
 /// An expression that is ready to be evaluated.
 pub(super) struct Executable {
@@ -122,13 +130,13 @@ fn compile_here(
     purpose: Purpose,
 ) -> Result<Compiled, String> {
     let failed = |text: String| purpose.not_compiled(&text);
-    let program = parse(source).map_err(failed)?;
+    let parsed = parse(source).map_err(failed)?;
     let old = match old_is_optional {
         true => Type::optional(declared.kind.clone()),
         false => declared.kind.clone(),
     };
     let variables = [("self", declared.kind.clone()), ("oldSelf", old)];
-    let checked = check(&program, &variables, false).map_err(failed)?;
+    let checked = check(parsed, &variables, false).map_err(failed)?;
     let (wanted, otherwise) = purpose.result();
     if *checked.result() != wanted {
         return Err(otherwise.into());
@@ -161,29 +169,54 @@ impl Compiled {
 /// The text of the error: the source is too long or too deep, or does not parse, or has an unknown variable.
 pub(crate) fn compile_expression(source: &str, variables: &[&str]) -> Result<(), String> {
     stack::large(|| {
-        let program = parse(source)?;
-        names::check(program.expression(), variables)
+        let parsed = parse(source)?;
+        names::check(&parsed.expression, variables)
     })
     .map_err(|text| format!("compilation failed: {text}"))
 }
 
-pub(super) fn parse(source: &str) -> Result<Program, String> {
-    if source.len() > MAX_SOURCE {
-        let length = source.len();
-        return Err(format!(
-            "expression of {length} bytes is longer than {MAX_SOURCE}"
-        ));
+pub(super) fn parse(source: &str) -> Result<Parsed, String> {
+    let length = source.chars().count();
+    if length > MAX_SOURCE {
+        let why = "expression code point size exceeds limit";
+        return Err(nowhere(&format!(
+            "{why}: size: {length}, limit {MAX_SOURCE}"
+        )));
     }
-    let program = env().compile(source).map_err(|e| lines(&e.to_string()))?;
-    match is_deeper(program.expression(), MAX_DEPTH) {
-        true => Err(format!(
-            "expression is nested deeper than {MAX_DEPTH} levels"
-        )),
-        false => Ok(program),
+    // The parser counts the expressions inside of one another from 0, and adds 1.
+    let parser = env().parser().max_recursion_depth(MAX_DEPTH - 1);
+    let (expression, places) = parser
+        .parse_with_source_info(source)
+        .map_err(|found| not_parsed(source, &found.errors))?;
+    // The operand in the last operator is one more level.
+    match is_deeper(&expression, usize::from(MAX_DEPTH) + 1) {
+        true => Err(nowhere("max recursion depth exceeded")),
+        false => Ok(Parsed { expression, places }),
     }
 }
 
-/// The text of a parser with the place of the error below it, as a real server shows it.
-fn lines(text: &str) -> String {
-    text.trim_end().replace("\n|", "\n |")
+/// The errors of the parser as a real server shows them: the parser's own text panics at a column above 65 535, and shows all
+/// errors.
+fn not_parsed(source: &str, errors: &[ParseError]) -> String {
+    // The parser shows its own error in the form of Rust.
+    let is_too_deep = |error: &ParseError| {
+        error.msg.starts_with("Syntax error: OtherError(")
+            && error.msg.contains("Recursion limit of")
+    };
+    if errors.iter().any(is_too_deep) {
+        return nowhere(&format!("expression recursion limit exceeded: {MAX_DEPTH}"));
+    }
+    let placed = errors.iter().map(|error| {
+        let place = match error.pos {
+            (row @ 1.., column @ 1..) => Some((row.unsigned_abs() - 1, column.unsigned_abs() - 1)),
+            _ => None,
+        };
+        (place, error.msg.as_str())
+    });
+    show(source, placed, errors.len())
+}
+
+/// The text of an error that has no place in the source.
+fn nowhere(text: &str) -> String {
+    show("", std::iter::once((None, text)), 1)
 }

@@ -86,9 +86,9 @@ impl Expression {
     ) -> Result<Self, String> {
         let failed = |text: String| format!("compilation failed: {text}");
         stack::large(|| {
-            let program = parse(source).map_err(failed)?;
+            let parsed = parse(source).map_err(failed)?;
             let makes_patches = matches!(returns, Returns::Object | Returns::Patch);
-            let checked = check(&program, &declarations.all(), makes_patches).map_err(failed)?;
+            let checked = check(parsed, &declarations.all(), makes_patches).map_err(failed)?;
             let result = checked.result().clone();
             returns.check(&result)?;
             let program = Executable::new(checked)

@@ -74,8 +74,13 @@ impl PodRequest<'_> {
 
     /// The status of a container in the Pod's status.
     fn status(&self, container: &str) -> &Value {
-        let statuses = self.pod["status"]["containerStatuses"].as_array();
-        let mut statuses = statuses.into_iter().flatten();
+        let lists = [
+            "containerStatuses",
+            "initContainerStatuses",
+            "ephemeralContainerStatuses",
+        ];
+        let lists = lists.into_iter().map(|list| &self.pod["status"][list]);
+        let mut statuses = lists.filter_map(Value::as_array).flatten();
         let status = statuses.find(|status| status["name"] == container);
         status.unwrap_or(&Value::Null)
     }

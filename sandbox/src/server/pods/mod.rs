@@ -25,13 +25,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Response;
 use serde_json::{Value, json};
 
 pub(super) use handshake::Upgrade;
 
 use super::query::Query;
-use super::respond::Body;
+use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use super::warnings;
 use crate::api::{self, Target};
@@ -45,7 +46,8 @@ use crate::registry::ServedKind;
 pub(super) fn serves(kind: &ServedKind, route: &ResourceRoute) -> bool {
     let subresource = route.subresource.as_deref().unwrap_or_default();
     let is_pod = kind.group.is_empty() && kind.plural == "pods" && route.namespace.is_some();
-    is_pod && !route.rest && matches!(subresource, "log" | "exec" | "attach" | "portforward")
+    let is_path = !route.rest && !route.is_verb_in_path;
+    is_pod && is_path && matches!(subresource, "log" | "exec" | "attach" | "portforward")
 }
 
 /// A request for one of these subresources of an existing Pod.
@@ -75,7 +77,7 @@ pub(super) async fn handle(
     let warnings = match subresource.as_str() {
         "log" => Vec::new(),
         _ => {
-            let options = connection_options(&subresource, &query);
+            let options = connection_options(&subresource, &query)?;
             api::connect(core, &target, &subresource, &name, (user, audit), options).await?
         }
     };
@@ -98,18 +100,18 @@ pub(super) async fn handle(
 }
 
 /// The options of a connection as the object that those who admit it see.
-fn connection_options(subresource: &str, query: &Query) -> Value {
+///
+/// # Errors
+/// 400 if a port is no number.
+fn connection_options(subresource: &str, query: &Query) -> Result<Value, ApiError> {
     let mut options = json!({"apiVersion": "v1"});
     if subresource == "portforward" {
         options["kind"] = "PodPortForwardOptions".into();
-        let ports: Vec<i64> = query
-            .all("ports")
-            .filter_map(|port| port.parse().ok())
-            .collect();
+        let ports = port_forward::requested_ports(query)?;
         if !ports.is_empty() {
             options["ports"] = json!(ports);
         }
-        return options;
+        return Ok(options);
     }
     let is_exec = subresource == "exec";
     options["kind"] = if is_exec {
@@ -131,5 +133,10 @@ fn connection_options(subresource: &str, query: &Query) -> Value {
         let command: Vec<&str> = query.all("command").collect();
         options["command"] = json!(command);
     }
-    options
+    Ok(options)
+}
+
+/// The answer of a kubelet to a request that lacks something: a text, which kube-apiserver passes on.
+fn refused(why: impl Into<Bytes>) -> Response<Body> {
+    respond::bytes(400, "text/plain; charset=utf-8", why)
 }

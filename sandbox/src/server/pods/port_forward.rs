@@ -1,4 +1,5 @@
 use std::io;
+use std::num::{IntErrorKind, ParseIntError};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
@@ -8,11 +9,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::PodRequest;
 use super::handshake::{Socket, close};
 use super::spdy_forward;
+use super::{PodRequest, refused};
 use crate::error::ApiError;
 use crate::meta;
+use crate::server::query::Query;
 use crate::server::respond::Body;
 
 /// The buffer of a connection, in bytes, in each direction.
@@ -55,7 +57,13 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
         });
         return Ok(response);
     }
-    let ports = ports(request.query.all("ports"))?;
+    let ports = requested_ports(&request.query)?;
+    if ports.len() > MAX_PORTS {
+        return Err(ApiError::bad_request("too many ports"));
+    }
+    if let Some(why) = unfit(&ports) {
+        return Ok(refused(why));
+    }
     let pod = RunningPod::of(&request)?;
     let (mut ends, mut servers) = (Vec::new(), Vec::new());
     for &port in &ports {
@@ -84,7 +92,6 @@ fn forwarded(ended: io::Result<()>) {
 
 /// A Pod whose ports can be forwarded.
 pub(super) struct RunningPod {
-    name: String,
     uid: String,
 }
 
@@ -97,44 +104,55 @@ impl RunningPod {
             return Err(ApiError::internal(text));
         }
         Ok(Self {
-            name: request.name.clone(),
             uid: meta::uid(&request.pod).to_owned(),
         })
     }
 
     #[cfg(test)]
-    pub(super) fn named(name: &str, uid: &str) -> Self {
-        let (name, uid) = (name.into(), uid.into());
-        Self { name, uid }
+    pub(super) fn with_uid(uid: &str) -> Self {
+        Self { uid: uid.into() }
     }
 
     /// Why a connection to a port fails.
     pub(super) fn refused(&self, port: u16) -> String {
-        let Self { name, uid } = self;
+        // A container runtime has an ID of its own for a Pod, and does not know its UID here.
+        let Self { uid } = self;
         format!(
-            "error forwarding port {port} to pod {name}, uid {uid}: failed to connect to localhost:{port}: connection refused"
+            "error forwarding port {port} to pod {uid}, uid : failed to connect to localhost:{port}: connection refused"
         )
     }
 }
 
-fn ports<'a>(values: impl Iterator<Item = &'a str>) -> Result<Vec<u16>, ApiError> {
-    let ports = values.flat_map(|value| value.split(','));
-    let ports: Vec<u16> = ports
-        .map(|port| match port.parse() {
-            Ok(0) => Err(ApiError::bad_request(format!("port {port:?} must be > 0"))),
-            Ok(port) => Ok(port),
-            Err(error) => Err(ApiError::bad_request(format!(
-                "unable to parse {port:?} as a port: {error}"
-            ))),
+/// The ports of a request, as kube-apiserver reads them.
+///
+/// # Errors
+/// 400 if one is no number of 16 bits.
+pub(super) fn requested_ports(query: &Query) -> Result<Vec<u16>, ApiError> {
+    let ports = query.all("ports").flat_map(|value| value.split(','));
+    let ports = ports.map(|port| {
+        port.parse().map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            ApiError::bad_request(format!(
+                "cannot convert to []int32: strconv.ParseUint: parsing {port:?}: {why}"
+            ))
         })
-        .collect::<Result<_, _>>()?;
-    match ports.len() {
-        0 => Err(ApiError::bad_request(
-            "query parameter \"ports\" is required",
-        )),
-        number if number > MAX_PORTS => Err(ApiError::bad_request("too many ports")),
-        _ => Ok(ports),
+    });
+    ports.collect()
+}
+
+/// Why a kubelet forwards none of these ports.
+fn unfit(ports: &[u16]) -> Option<String> {
+    if ports.is_empty() {
+        // The name of the parameter dates from SPDY.
+        return Some("query parameter \"port\" is required".to_owned());
     }
+    // kube-apiserver passes all ports on as one text.
+    let all: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let is_zero = ports.contains(&0);
+    is_zero.then(|| format!("port {:?} must be > 0", all.join(",")))
 }
 
 type Sink = Mutex<SplitSink<Socket, Message>>;

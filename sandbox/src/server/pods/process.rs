@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::PodRequest;
 use super::handshake::{Socket, close};
 use super::over_spdy;
+use super::{PodRequest, refused};
 use crate::error::ApiError;
 use crate::meta;
 use crate::pods::{self, ClientEnds, ContainerLog, Invocation, LogStream};
@@ -71,8 +71,9 @@ pub(super) fn handle(
     };
     let streams = streams(protocol == V5);
     if !(streams.stdin || streams.stdout || streams.stderr) {
-        let text = "you must specify at least 1 of stdin, stdout, stderr";
-        return Err(ApiError::bad_request(text));
+        return Ok(refused(
+            "you must specify at least 1 of stdin, stdout, stderr",
+        ));
     }
     let run = if request.is_running(&container) {
         request.run(what, &container, tty)
@@ -204,6 +205,10 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
                 stderr,
                 sizes,
             } = ends;
+            let status = match streams.ends_input {
+                true => translated_status,
+                false => status,
+            };
             let stdin = streams.stdin.then_some(stdin);
             let read = read(&mut stream, streams, stdin, sizes);
             tokio::select! {
@@ -217,14 +222,28 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
     close(sink, stream).await.map_err(io::Error::other)
 }
 
+/// The status of a program that has ended, as a container runtime sends it.
 pub(super) fn status(code: i32) -> Value {
-    if code == 0 {
-        return json!({"metadata": {}, "status": "Success"});
+    match code {
+        0 => json!({"status": "Success"}),
+        code => failure(code, &format!("exit status {code}")),
     }
+}
+
+/// The same in `v5.channel.k8s.io`, which a kubelet translates.
+fn translated_status(code: i32) -> Value {
+    let mut status = match code {
+        0 => status(code),
+        code => failure(code, &format!("command terminated with exit code {code}")),
+    };
+    status["metadata"] = json!({});
+    status
+}
+
+fn failure(code: i32, why: &str) -> Value {
     json!({
-        "metadata": {},
         "status": "Failure",
-        "message": format!("command terminated with non-zero exit code: exit status {code}"),
+        "message": format!("command terminated with non-zero exit code: {why}"),
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
     })

@@ -135,7 +135,7 @@ mod tests {
             stream.read_exact(&mut said).await.unwrap();
             stream.write_all(b"heard").await.unwrap();
         });
-        let pod = RunningPod::named("web", "1-2-3");
+        let pod = RunningPod::with_uid("1-2-3");
         let (near, far) = tokio::io::duplex(BUFFER);
         let core = sandbox.core().clone();
         tokio::spawn(async move { serve(&core, &pod, far).await });
@@ -145,7 +145,7 @@ mod tests {
             (
                 "1",
                 "9",
-                "error forwarding port 9 to pod web, uid 1-2-3: failed to connect to localhost:9: connection refused",
+                "error forwarding port 9 to pod 1-2-3, uid : failed to connect to localhost:9: connection refused",
                 "",
             ),
         ] {

@@ -226,3 +226,81 @@ async fn a_container_that_waits_to_start_again_has_the_log_of_its_last_run() {
     let (code, log) = get(&sandbox, "web/log").await;
     assert_eq!((code, log.lines().count()), (StatusCode::OK, 1), "{log}");
 }
+
+/// The message of an answer 501.
+async fn not_implemented(response: Response<Incoming>) -> String {
+    let code = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let status: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(
+        (code, &status["code"], &status["reason"]),
+        (
+            StatusCode::NOT_IMPLEMENTED,
+            &json!(501),
+            &json!("NotImplemented")
+        )
+    );
+    status["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_connections_to_pods_do_not_have_is_named() {
+    let sandbox = sandbox().await;
+    let exec = "web/exec?command=cat&stdout=1";
+    let old = open(&sandbox, exec, "base64.channel.k8s.io, channel.k8s.io").await;
+    assert_eq!(
+        not_implemented(old).await,
+        "the sandbox does not implement the WebSocket protocols [base64.channel.k8s.io, channel.k8s.io], \
+         only v5.channel.k8s.io, v4.channel.k8s.io"
+    );
+    let spdy = |path: &str, protocol: &str| {
+        let request = Request::post(format!("{PODS}/{path}"))
+            .header("connection", "Upgrade")
+            .header("upgrade", "SPDY/3.1")
+            .header("x-stream-protocol-version", protocol)
+            .body(Full::default());
+        request.unwrap()
+    };
+    let old = send(&sandbox, spdy(exec, "v3.channel.k8s.io")).await;
+    assert_eq!(
+        not_implemented(old).await,
+        "the sandbox does not implement the protocols [v3.channel.k8s.io] over SPDY, only v4.channel.k8s.io"
+    );
+    let forward = send(&sandbox, spdy("web/portforward", "v2")).await;
+    assert_eq!(
+        not_implemented(forward).await,
+        "the sandbox does not implement the protocols [v2] over SPDY, only portforward.k8s.io"
+    );
+    let upgraded = open(&sandbox, "web/proxy/chat", "chat").await;
+    assert_eq!(
+        not_implemented(upgraded).await,
+        "the sandbox does not implement connections that are upgraded through the subresource pods/proxy"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_and_processes_of_pods_on_other_nodes_are_named_as_missing() {
+    let sandbox = sandbox().await;
+    let node = json!({"metadata": {"name": "far"}});
+    let pod = json!({
+        "metadata": {"name": "away"},
+        "spec": {"nodeName": "far", "containers": [{"name": "main", "image": "nginx"}]},
+    });
+    for (path, object) in [("/api/v1/nodes", node), (PODS, pod)] {
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(Full::from(object.to_string()));
+        let created = send(&sandbox, request.unwrap()).await;
+        assert_eq!(created.status(), StatusCode::CREATED);
+    }
+    let expected = "the sandbox does not implement logs and processes of Pods on nodes that it does not simulate, such as far";
+    let log = Request::get(format!("{PODS}/away/log")).body(Full::default());
+    let log = send(&sandbox, log.unwrap()).await;
+    assert_eq!(not_implemented(log).await, expected);
+    let exec = open(
+        &sandbox,
+        "away/exec?command=cat&stdout=1",
+        "v5.channel.k8s.io",
+    )
+    .await;
+    assert_eq!(not_implemented(exec).await, expected);
+}

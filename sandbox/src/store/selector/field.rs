@@ -27,12 +27,7 @@ impl FieldSelector {
     /// The text of the API server if the selector is malformed or a field cannot be selected.
     pub(crate) fn parse(text: &str, kind: &ServedKind) -> Result<Self, String> {
         let mut terms = Vec::new();
-        let mut parts = split(text);
-        // The error is about the first wrong part in this order.
-        parts.sort_unstable();
-        for part in parts.into_iter().filter(|part| !part.is_empty()) {
-            let wrong = || format!("invalid selector: '{text}'; can't understand '{part}'");
-            let (field, equal, value) = operator(part).ok_or_else(wrong)?;
+        for (field, equal, value) in read(text)? {
             let field = match (&*kind.group, field.strip_prefix("regarding.")) {
                 // Events are stored in their core form, which has another name for the object.
                 ("events.k8s.io", Some(rest)) => {
@@ -45,7 +40,6 @@ impl FieldSelector {
                 _ if kind.is_custom() => custom(field, kind)?.to_owned(),
                 _ => built_in(field, &kind.group, &kind.plural)?.to_owned(),
             };
-            let value = unescape(value).ok_or_else(wrong)?;
             terms.push(Term {
                 field,
                 equal,
@@ -59,12 +53,18 @@ impl FieldSelector {
 
     /// Whether the text is a selector, of whichever fields.
     pub(crate) fn is_well_formed(text: &str) -> bool {
-        let mut parts = split(text).into_iter().filter(|part| !part.is_empty());
-        parts.all(|part| operator(part).is_some_and(|(_, _, value)| unescape(value).is_some()))
+        read(text).is_ok()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// The value that a field must have; `None` if no term says so.
+    pub(crate) fn required(&self, field: &str) -> Option<&str> {
+        let mut terms = self.terms.iter();
+        let term = terms.find(|term| term.equal && term.field == field)?;
+        Some(&term.value)
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
@@ -95,6 +95,22 @@ impl FieldSelector {
     }
 }
 
+/// The terms of a selector: field, whether it must be equal, and value.
+///
+/// # Errors
+/// The text of the API server if the selector is malformed. It is about the first wrong term in the order of their texts.
+fn read(text: &str) -> Result<Vec<(&str, bool, String)>, String> {
+    let mut parts = split(text);
+    parts.sort_unstable();
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    let term = |part| {
+        let wrong = || format!("invalid selector: '{text}'; can't understand '{part}'");
+        let (field, equal, value) = operator(part).ok_or_else(wrong)?;
+        Ok((field, equal, unescape(value)?))
+    };
+    parts.map(term).collect()
+}
+
 /// The parts between commas that are not escaped.
 fn split(text: &str) -> Vec<&str> {
     let mut escaped = false;
@@ -107,27 +123,35 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 fn operator(part: &str) -> Option<(&str, bool, &str)> {
-    let at = part.find(['=', '!'])?;
-    let (field, rest) = part.split_at(at);
-    for (operator, equal) in [("!=", false), ("==", true), ("=", true)] {
-        if let Some(value) = rest.strip_prefix(operator) {
-            return Some((field, equal, value));
-        }
+    let (field, value) = part.split_once('=')?;
+    if let Some(field) = field.strip_suffix('!') {
+        return Some((field, false, value));
     }
-    None
+    Some((field, true, value.strip_prefix('=').unwrap_or(value)))
 }
 
-fn unescape(value: &str) -> Option<String> {
+fn unescape(value: &str) -> Result<String, String> {
+    let wrong = |what: &str, shown: &str| Err(format!("invalid field selector: {what}: {shown}"));
     let mut result = String::with_capacity(value.len());
     let mut letters = value.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            '\\' => result.push(letters.next().filter(|letter| "\\,=".contains(*letter))?),
-            ',' | '=' => return None,
+            '\\' => match letters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => result.push(escaped),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return wrong("invalid escape sequence", &sequence);
+                }
+            },
+            // A real server shows the number of the letter.
+            ',' | '=' => {
+                let number = u32::from(letter).to_string();
+                return wrong("unescaped character in value", &number);
+            }
             letter => result.push(letter),
         }
     }
-    Some(result)
+    Ok(result)
 }
 
 const POD: &[&str] = &[
@@ -187,9 +211,12 @@ fn built_in<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, 
         ("", "services") => &["spec.clusterIP", "spec.type"],
         ("batch", "jobs") => &["status.successful"],
         ("", "replicationcontrollers") => &["status.replicas"],
+        ("certificates.k8s.io", "podcertificaterequests") => {
+            &["spec.signerName", "spec.podName", "spec.nodeName"]
+        }
         ("certificates.k8s.io", _) => &["spec.signerName"],
         ("resource.k8s.io", "resourceslices") => match field {
-            "spec.nodeName" | "spec.driver" => return Ok(field),
+            "spec.nodeName" | "spec.driver" | "spec.pool.name" => return Ok(field),
             _ => {
                 let kind = "resource.k8s.io/v1, Kind=ResourceSlice";
                 return Err(format!("field label not supported for {kind}: {field}"));
@@ -282,6 +309,52 @@ mod tests {
             ("spec.nodeName=n1,status.phase!=Failed", true),
             ("spec.hostNetwork=false", true),
             ("status.podIP=", true),
+        ] {
+            let parsed = FieldSelector::parse(selector, &built_in("", "pods"));
+            assert_eq!(parsed.unwrap().matches(&pod), expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_selector_is_refused_with_the_text_of_a_real_server() {
+        for (selector, expected) in [
+            (
+                "nonsense",
+                "invalid selector: 'nonsense'; can't understand 'nonsense'",
+            ),
+            (
+                "metadata.name=a,b!c",
+                "invalid selector: 'metadata.name=a,b!c'; can't understand 'b!c'",
+            ),
+            (
+                r"metadata.name=a\x",
+                r"invalid field selector: invalid escape sequence: \x",
+            ),
+            (
+                r"metadata.name=a\",
+                r"invalid field selector: invalid escape sequence: \",
+            ),
+            (
+                "metadata.name=a=b",
+                "invalid field selector: unescaped character in value: 61",
+            ),
+            // Each term is read before the fields are looked at.
+            ("a=1,z", "invalid selector: 'a=1,z'; can't understand 'z'"),
+            ("a!b=c", "field label not supported: a!b"),
+        ] {
+            let refused = FieldSelector::parse(selector, &built_in("", "pods")).unwrap_err();
+            assert_eq!(refused, expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_value_is_compared_without_its_escapes() {
+        let pod = json!({"spec": {"nodeName": r"a,b=c\d"}});
+        for (selector, expected) in [
+            (r"spec.nodeName=a\,b\=c\\d", true),
+            (r"spec.nodeName==a\,b\=c\\d", true),
+            (r"spec.nodeName!=a\,b\=c\\d", false),
+            (r"spec.nodeName=a\,b", false),
         ] {
             let parsed = FieldSelector::parse(selector, &built_in("", "pods"));
             assert_eq!(parsed.unwrap().matches(&pod), expected, "{selector}");

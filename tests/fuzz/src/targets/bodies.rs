@@ -25,15 +25,35 @@ fn json(body: &Bytes) {
     if input::depth(body) > input::DEEPEST {
         return;
     }
-    let reference = serde_json::from_slice::<Value>(body);
+    let text = characters(body);
+    let reference = serde_json::from_str::<Value>(&text);
+    if reference.is_err() && has_surrogate(&text) {
+        // A half of a pair of surrogates, which a server replaces and `serde_json` refuses. Or another fault.
+        return;
+    }
     assert_eq!(read.is_ok(), reference.is_ok(), "{read:?} {reference:?}");
     let (Ok(read), Ok(reference)) = (read, reference) else {
         return;
     };
     assert_eq!(read, reference);
-    let written = body::to_cbor(body);
+    let written = body::to_cbor(text.as_bytes());
     assert_eq!(body::decode(CBOR, &written).as_ref(), Ok(&read), "as CBOR");
-    as_yaml(body, &read);
+    as_yaml(&text.into(), &read);
+}
+
+/// The text with U+FFFD in place of each byte that is not UTF-8. A server reads it so, and `serde_json` refuses it.
+fn characters(body: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in body.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '\u{fffd}'));
+    }
+    text
+}
+
+/// Whether an escape in the text is a half of a pair of surrogates, with or without the other half.
+fn has_surrogate(text: &str) -> bool {
+    ["\\ud", "\\uD"].iter().any(|start| text.contains(start))
 }
 
 /// Checks a JSON text that the YAML reader reads.

@@ -1,5 +1,5 @@
 //! Checks that a written selector is read back as the same selector with the same meaning, and that the client and the
-//! sandbox agree about label selectors.
+//! sandbox agree about selectors.
 
 use std::collections::BTreeMap;
 
@@ -33,10 +33,13 @@ pub(crate) fn run(data: &[u8]) {
         assert_eq!(again, selector, "{written}");
         assert_eq!(again.matches(&labels), selector.matches(&labels));
     }
+    let of_fields = selector::is_of_fields(text);
     if let Ok(selector) = text.parse::<FieldSelector>() {
+        assert!(of_fields, "{text}");
         let written = selector.to_string();
         let again: FieldSelector = written.parse().unwrap_or_else(|e| panic!("{written}: {e}"));
         assert_eq!(again, selector, "{written}");
+        assert!(selector::is_of_fields(&written), "{written}");
     }
     // A selector that is built from parts is read back unchanged, or refused.
     let mut together = Selector::default();

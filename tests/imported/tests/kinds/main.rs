@@ -1,5 +1,6 @@
 //! Reads and writes objects of well-known projects with the types that the tool writes for them.
 
+mod bounds;
 mod objects;
 
 use imported::{Kind, Project, kinds};
@@ -106,6 +107,23 @@ fn what_fits_the_original_schema_fits_the_type_and_its_definition() {
     names.sort_unstable();
     names.dedup();
     assert!(names.len() >= 20, "{names:?}");
+}
+
+#[test]
+fn the_definition_of_an_own_kind_has_the_bounds_of_the_original() {
+    let projects = projects();
+    let mut different = Vec::new();
+    for (kind, original) in pairs(&projects) {
+        let Some(made) = kind.schema().unwrap() else {
+            continue;
+        };
+        let of = format!("{} {}", kind.project, kind.kind);
+        for field in ["spec", "status"] {
+            let (one, other) = (original.field(field), &made["properties"][field]);
+            different.extend(bounds::different(one, other, &format!("{of} {field}")));
+        }
+    }
+    assert_eq!(different, [""; 0], "{}", different.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]

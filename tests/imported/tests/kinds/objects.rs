@@ -44,6 +44,11 @@ impl Original {
         }
     }
 
+    /// The schema of a field of the object.
+    pub(crate) fn field(&self, name: &str) -> &Value {
+        &self.json["properties"][name]
+    }
+
     /// Whether an object has fields beside spec and status.
     pub(crate) fn has_others(&self) -> bool {
         let usual = ["apiVersion", "kind", "metadata", "spec", "status"];

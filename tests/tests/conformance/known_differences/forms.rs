@@ -37,11 +37,14 @@ pub(super) const ROWS: &[Row] = &[
             "kinds/horizontalpodautoscalers.v1.autoscaling: status in the main resource",
             "kinds/horizontalpodautoscalers.v1.autoscaling: table of minimal",
         ],
-        paths: &["/**/managedFields/0/fieldsV1/f:metadata"],
+        paths: &["/**/managedFields/*/fieldsV1/f:metadata"],
         why: "a real server gives an annotation of the conversion an owner although the change was refused",
     },
     Row {
-        steps: &["protobuf: apps/v1/controllerrevisions: "],
+        steps: &[
+            "crud: revision: ",
+            "protobuf: apps/v1/controllerrevisions: ",
+        ],
         paths: &["/**/metadata/managedFields"],
         why: "the owner of the data of a ControllerRevision is the owner of each field in it",
     },

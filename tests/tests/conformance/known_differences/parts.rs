@@ -33,12 +33,21 @@ pub(super) const ROWS: &[Row] = &[
         why: CERTIFICATE,
     },
     Row {
+        steps: &["cbor-forms: review"],
+        paths: &["/body/status/userInfo/extra"],
+        why: CERTIFICATE,
+    },
+    Row {
         steps: &["errors: secret: tls: empty pair"],
         paths: &["/warnings"],
         why: "the certificate in a Secret is not read, so there is no warning about it",
     },
     Row {
-        steps: &["discovery: core versions", "protobuf-forms: /api"],
+        steps: &[
+            "cbor-forms: document: /api",
+            "discovery: core versions",
+            "protobuf-forms: /api",
+        ],
         paths: &["/body/serverAddressByClientCIDRs"],
         why: "a server inside the process of the test has no address",
     },

@@ -3,8 +3,13 @@ use super::Row;
 /// Texts of errors that other parsers and Go's own types lead to.
 pub(super) const ROWS: &[Row] = &[
     Row {
-        steps: &["conversion: numbers: read"],
+        steps: &["cbor-forms: body: "],
         paths: &["/body/message"],
+        why: "another program reads CBOR",
+    },
+    Row {
+        steps: &["conversion: numbers: read"],
+        paths: &["/body/message", "/body/details/causes/0/message"],
         why: "a real server names the Go type of a wrong label",
     },
     Row {

@@ -49,8 +49,9 @@ fn pod_spec(port: u16) -> Value {
     })
 }
 
+/// The state of one of up to twelve Pods. The order of their addresses is not that of their names.
 fn status(number: usize, ready: bool) -> Value {
-    let ip = format!("10.1.0.{number}");
+    let ip = format!("10.1.0.{}", 12 - number);
     let ready = if ready { "True" } else { "False" };
     json!({"status": {
         "phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}],
@@ -100,20 +101,31 @@ fn endpoints(object: &Value) -> Value {
         "labels": metadata["labels"], "annotations": annotations,
         "generateName": metadata["generateName"], "owners": metadata["ownerReferences"],
     });
-    sort(&mut shown);
+    let are_lists_sorted = shown["addressType"].is_null();
+    sort(&mut shown, are_lists_sorted);
+    if let Some(subsets) = shown["subsets"].as_array_mut() {
+        subsets.sort_by_key(Value::to_string);
+    }
     shown
 }
 
-/// Removes UIDs, and sorts the lists, whose order the controllers do not promise.
-fn sort(value: &mut Value) {
+/// Removes UIDs, and sorts the lists, whose order the controllers do not promise. That in a subset of Endpoints they do, but not
+/// that of subsets, which depends on UIDs.
+fn sort(value: &mut Value, are_lists_sorted: bool) {
     match value {
         Value::Array(items) => {
-            items.iter_mut().for_each(sort);
-            items.sort_by_key(Value::to_string);
+            items
+                .iter_mut()
+                .for_each(|item| sort(item, are_lists_sorted));
+            if !are_lists_sorted {
+                items.sort_by_key(Value::to_string);
+            }
         }
         Value::Object(fields) => {
             fields.remove("uid");
-            fields.values_mut().for_each(sort);
+            fields
+                .values_mut()
+                .for_each(|value| sort(value, are_lists_sorted));
         }
         _ => {}
     }

@@ -12,8 +12,80 @@ pub(super) fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
 }
 
+/// The kinds of workloads, of roles and of nodes that have no file in `kinds/`. Objects of the cluster have a name that no other scenario uses.
+fn others(run: &Run) -> Vec<(&'static str, String, Value)> {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    let labels = json!({"a": "b"});
+    let spec = json!({"containers": [{"name": "a", "image": "a"}]});
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    // The admission of a real server adds the last fields; that of the sandbox only with the simulator.
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": labels}, "spec": spec,
+    });
+    pod["spec"]["automountServiceAccountToken"] = false.into();
+    pod["spec"]["serviceAccountName"] = "default".into();
+    let reference = |kind: &str| json!({"apiGroup": RBAC, "kind": kind, "name": "a"});
+    let subjects = json!([{"kind": "User", "name": "ann"}]);
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    vec![
+        ("pod", run.path("v1/pods"), pod),
+        (
+            "replication controller",
+            run.path("v1/replicationcontrollers"),
+            json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "a"}, "spec": {"replicas": 0, "selector": labels, "template": template}}),
+        ),
+        (
+            "replica set",
+            run.path("apps/v1/replicasets"),
+            json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "a"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}),
+        ),
+        (
+            "revision",
+            run.path("apps/v1/controllerrevisions"),
+            json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "a"}, "data": {"a": [1, {"b": "c"}]}, "revision": 1}),
+        ),
+        (
+            "newer event",
+            run.path("events.k8s.io/v1/events"),
+            json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "a"}, "regarding": {"kind": "Pod", "name": "p", "namespace": run.namespace}, "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "example.com/c", "reportingInstance": "i", "action": "A", "reason": "R", "note": "N", "type": "Normal"}),
+        ),
+        (
+            "budget",
+            run.path("policy/v1/poddisruptionbudgets"),
+            json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}}),
+        ),
+        (
+            "role binding",
+            run.path("rbac.authorization.k8s.io/v1/rolebindings"),
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "a"}, "roleRef": reference("Role"), "subjects": subjects}),
+        ),
+        (
+            "cluster role",
+            format!("/apis/{RBAC}/v1/clusterroles"),
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "conformance-crud"}, "rules": rules}),
+        ),
+        (
+            "cluster role binding",
+            format!("/apis/{RBAC}/v1/clusterrolebindings"),
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "conformance-crud"}, "roleRef": reference("ClusterRole"), "subjects": subjects}),
+        ),
+        (
+            "node",
+            "/api/v1/nodes".into(),
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "conformance-crud"}, "spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}}),
+        ),
+    ]
+}
+
 pub(crate) async fn objects(run: &mut Run) {
     install(run).await;
+    // A Pod needs it.
+    let accounts = run.path("v1/serviceaccounts");
+    let account = json!({"metadata": {"name": "default"}});
+    run.until(Ask::post(accounts, account), |answer| {
+        matches!(answer.code, 201 | 409)
+    })
+    .await;
     for (kind, path, object) in [
         ("map", run.path("v1/configmaps"), map("a")),
         (
@@ -82,8 +154,12 @@ pub(crate) async fn objects(run: &mut Run) {
             run.path("v1/events"),
             json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": run.namespace}, "reason": "R", "message": "M", "type": "Normal", "count": 1, "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z", "source": {"component": "c"}}),
         ),
-    ] {
-        let one = format!("{path}/a");
+    ]
+    .into_iter()
+    .chain(others(run))
+    {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let one = format!("{path}/{name}");
         run.step(format!("{kind}: create"), Ask::post(&path, object.clone()))
             .await;
         run.step(format!("{kind}: again"), Ask::post(&path, object.clone()))

@@ -338,3 +338,48 @@ pub(crate) async fn refused(run: &mut Run) {
         run.step(step, Ask::merge(&path, patch)).await;
     }
 }
+
+/// Rules below and above the limits of a real server (100 000 characters, 250 levels) and of the sandbox, which are lower.
+pub(crate) async fn with_large_rules(run: &mut Run) {
+    let around = |open: &str, levels: usize, close: &str| {
+        format!("{}true{}", open.repeat(levels), close.repeat(levels))
+    };
+    let spaces = |length: usize| format!("true{}", " ".repeat(length - 4));
+    let joined = |length: usize| {
+        let rest = " && true".repeat((length - 4) / 8);
+        format!("true{rest}{}", " ".repeat((length - 4) % 8))
+    };
+    for (step, rule) in [
+        ("length: most", spaces(100_000)),
+        ("length: above", spaces(100_001)),
+        ("terms: most", joined(100_000)),
+        ("parentheses: most", around("(", 249, ")")),
+        ("parentheses: above", around("(", 250, ")")),
+        ("parentheses: far above", around("(", 40_000, ")")),
+        ("lists: above", format!("{} == []", around("[", 250, "]"))),
+        ("sum: most", format!("1{} > 0", "+1".repeat(249))),
+        ("sum: above", format!("1{} > 0", "+1".repeat(250))),
+        ("sum: far above", format!("1{} > 0", "+1".repeat(49_000))),
+        (
+            "choices: most",
+            format!("{}true", "false ? false : ".repeat(249)),
+        ),
+        (
+            "choices: above",
+            format!("{}true", "false ? false : ".repeat(250)),
+        ),
+        ("no end, in a long line", format!("{} +", spaces(90_000))),
+    ] {
+        let mut definition = definition();
+        definition["metadata"]["name"] = "gadgets.limits.pilothouse.dev".into();
+        definition["spec"]["group"] = "limits.pilothouse.dev".into();
+        let properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        let properties = definition.pointer_mut(properties).unwrap();
+        properties["new"] =
+            json!({"type": "boolean", "x-kubernetes-validations": [{"rule": rule}]});
+        let path = format!("{DEFINITIONS}?dryRun=All");
+        let answer = run.send_unrecorded(Ask::post(path, definition)).await;
+        let causes = answer.body["details"]["causes"].clone();
+        run.record(step, json!({"code": answer.code, "causes": causes}));
+    }
+}

@@ -97,6 +97,7 @@ pub(crate) async fn documents(run: &mut Run) {
         run.step(path, Ask::get(path)).await;
     }
     metrics(run).await;
+    media_types(run).await;
     identity(run).await;
     // Some do not read the method.
     for path in [
@@ -150,6 +151,51 @@ async fn identity(run: &mut Run) {
             path,
             json!({"code": answer.code, "type": answer.content_type, "body": body}),
         );
+    }
+}
+
+/// What a path answers to a client that accepts none, or only some, of its media types.
+async fn media_types(run: &mut Run) {
+    let maps = run.path("v1/configmaps");
+    for path in [
+        "/version",
+        "/api",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/apis/conformance.pilothouse.dev",
+        "/apis/conformance.pilothouse.dev/v1",
+        "/healthz",
+        "/api/v1/watch/namespaces?timeoutSeconds=1&fieldSelector=metadata.name%3Dnone",
+        "/none",
+        "/api/v1/none",
+        &maps,
+        &format!("{maps}/none"),
+    ] {
+        for accept in [
+            "",
+            "text/html, */*;q=0.1",
+            "text/plain",
+            "application/*",
+            "APPLICATION/JSON",
+            "application/json;q=0",
+            "application/json;stream=watch",
+            "application/json;as=Other;v=v1;g=meta.k8s.io",
+        ] {
+            let answer = run.send_unrecorded(Ask::get(path).accept(accept)).await;
+            let message = match answer.code {
+                200 => Value::Null,
+                _ => answer.body,
+            };
+            let kind = match path {
+                "/healthz" => String::new(),
+                _ => answer.content_type,
+            };
+            run.record(
+                format!("accepted: {}: {accept}", path.trim_start_matches(&maps)),
+                json!([answer.code, kind, message]),
+            );
+        }
     }
 }
 

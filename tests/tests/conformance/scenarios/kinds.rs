@@ -58,7 +58,9 @@ impl Kind {
     }
 }
 
-/// The kinds of other scenarios, by group and version.
+/// The kinds of other scenarios, by group and version. All have a case of `crud`, except two that cannot go through the same life: a
+/// namespace is deleted by a controller, in the scenario `namespaces`; a definition is established by one, and an object of it comes and goes
+/// in `definitions`, `stored-versions` and `conversion`.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "v1",

@@ -162,6 +162,12 @@ pub(crate) async fn selectors(run: &mut Run) {
             "fieldSelector=spec.none%3Dslow",
             "fieldSelector=nonsense",
             "fieldSelector=metadata.namespace%3Dnone",
+            "fieldSelector=metadata.name%3Do%5C,1",
+            "fieldSelector=metadata.name%3Do%5Cx",
+            "fieldSelector=metadata.name%3Do%5C",
+            "fieldSelector=metadata.name%3Do%3D1",
+            "fieldSelector=metadata!name%3Do1",
+            "fieldSelector=spec.none%3Dslow,nonsense",
         ] {
             let answer = run
                 .send_unrecorded(Ask::get(format!("{path}?{query}")))

@@ -4,6 +4,8 @@ mod admission;
 mod apply;
 mod audit;
 mod autoscalers;
+mod cbor;
+mod component_statuses;
 mod controllers;
 mod conversion;
 mod crud;
@@ -16,12 +18,14 @@ mod gadget;
 mod hook_server;
 mod kinds;
 mod kubectl;
+mod kubelets;
 mod limits;
 mod lists;
 mod patches;
 mod pod_security;
 mod policies;
 mod protobuf;
+mod proxies;
 mod ratcheting;
 mod refusals;
 mod reviews;
@@ -34,6 +38,7 @@ mod subresources;
 mod unusual;
 mod validation;
 mod watch_lists;
+mod watch_paths;
 mod webhooks;
 
 use std::{future::Future, pin::Pin, sync::Arc};
@@ -70,11 +75,13 @@ impl Scenario {
         namespace.trim_end_matches('-').into()
     }
 
-    /// Which controllers the scenario needs.
+    /// Which servers the scenario needs.
     pub(crate) fn beside(&self) -> Beside {
-        match self.name.starts_with("controllers-") {
-            true => Beside::Workloads,
-            false => Beside::Few,
+        match self.name.split('-').next() {
+            Some("controllers") => Beside::Workloads,
+            Some("cbor") => Beside::Cbor,
+            Some("kubelet") => Beside::Kubelet,
+            _ => Beside::Few,
         }
     }
 
@@ -109,6 +116,7 @@ macro_rules! scenarios {
 scenarios! {
     "definitions" => definitions::accepted,
     "definitions-refused" => definitions::refused,
+    "expression-limits" => definitions::with_large_rules,
     "validation" => validation::of_values,
     "pruning" => validation::of_unknown_fields,
     "rules" => validation::of_transitions,
@@ -163,17 +171,23 @@ scenarios! {
     "watches" => lists::watches,
     "forms" => forms::of_answers,
     "watch-lists" => watch_lists::beginnings,
+    "watch-paths" => watch_paths::of_watches,
+    "component-statuses" => component_statuses::of_components,
+    "proxies" => proxies::of_pods_and_services,
     "tables" => lists::tables,
     "discovery" => discovery::documents,
     "protobuf" => protobuf::objects,
     "protobuf-refused" => protobuf::refused,
     "protobuf-forms" => protobuf::forms,
+    "cbor" => cbor::objects,
+    "cbor-forms" => cbor::forms,
     "kubectl-create" => kubectl::create,
     "kubectl-run" => kubectl::run_and_expose,
     "kubectl-get" => kubectl::get,
     "kubectl-describe" => kubectl::describe,
     "kubectl-discovery" => kubectl::discovery,
     "kubectl-auth" => kubectl::access,
+    "kubectl-jobs" => kubectl::jobs,
     "kubectl-pods" => kubectl::pods,
     "kubectl-nodes" => kubectl::nodes,
     "kubectl-apply" => kubectl::apply,
@@ -184,5 +198,10 @@ scenarios! {
     "kubectl-set" => kubectl::set,
     "kubectl-delete" => kubectl::delete,
     "kubectl-wait" => kubectl::wait,
+    "kubelet-logs" => kubelets::logs,
+    "kubelet-processes" => kubelets::processes,
+    "kubelet-copies" => kubelets::copies,
+    "kubelet-ports" => kubelets::ports,
+    "kubelet-streams" => kubelets::streams,
     "discovery-kinds" => kinds::every_kind_is_tested,
 }

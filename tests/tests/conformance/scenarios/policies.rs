@@ -196,7 +196,8 @@ pub(crate) async fn of_admission(run: &mut Run) {
     }
     let path = run.path("v1/configmaps");
     let limits = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"most": "1"}});
-    run.send_unrecorded(Ask::post(&path, limits)).await;
+    let made = run.send_unrecorded(Ask::post(&path, limits)).await;
+    assert_eq!(made.code, 201, "{made:?}");
     // A real server puts policies into force a little later.
     let dry = format!("{path}?dryRun=All");
     run.until(
@@ -435,16 +436,16 @@ pub(crate) async fn of_mutation(run: &mut Run) {
         (
             "with-params",
             with(
-                apply("Object{data: {'b': params.data.text}}"),
-                json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+                apply("Object{data: {'b': params.metadata.annotations.text}}"),
+                json!({"paramKind": {"apiVersion": "v1", "kind": "ServiceAccount"}}),
             ),
             json!({"paramRef": {"name": "texts", "parameterNotFoundAction": "Deny"}}),
         ),
         (
             "without-params",
             with(
-                apply("Object{data: {'b': params.data.text}}"),
-                json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+                apply("Object{data: {'b': params.metadata.annotations.text}}"),
+                json!({"paramKind": {"apiVersion": "v1", "kind": "ServiceAccount"}}),
             ),
             json!({"paramRef": {"name": "missing", "parameterNotFoundAction": "Deny"}}),
         ),
@@ -477,9 +478,13 @@ pub(crate) async fn of_mutation(run: &mut Run) {
         });
         policy(run, Kind::Mutating, name, &spec, &none).await;
     }
+    // Not a ConfigMap: a real server shares one informer of a builtin kind of parameters between both kinds of policies,
+    // and stops it for both when the kind that started it has no policy with such parameters any more.
+    let texts = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "texts", "annotations": {"text": "given"}}});
+    let accounts = run.path("v1/serviceaccounts");
+    let made = run.send_unrecorded(Ask::post(accounts, texts)).await;
+    assert_eq!(made.code, 201, "{made:?}");
     let path = run.path("v1/configmaps");
-    let texts = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "texts"}, "data": {"text": "given"}});
-    run.send_unrecorded(Ask::post(&path, texts)).await;
     // A real server puts policies into force a little later.
     let dry = format!("{path}?dryRun=All");
     run.until(

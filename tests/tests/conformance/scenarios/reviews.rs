@@ -136,13 +136,22 @@ async fn of_rules(run: &mut Run) {
         let mut own = rules.into_iter().flatten();
         own.any(|rule| rule["apiGroups"] == json!(["apps"]))
     };
-    let mut answer = run.until(review(kind, spec).with_user(USER), granted).await;
-    // A real server reads bindings from a cache, in no particular order.
+    let ask = review(kind, spec);
+    let answer = run.until(ask.clone().with_user(USER), granted).await;
+    record_rules(run, "own rules", answer);
+    let answer = run.send_unrecorded(ask.clone()).await;
+    record_rules(run, "own rules: of the administrator", answer);
+    let answer = run.send_unrecorded(ask.in_protobuf()).await;
+    record_rules(run, "own rules: in protobuf", answer);
+}
+
+/// Records rules in an order of their own: a real server reads bindings from a cache, in no particular order.
+fn record_rules(run: &mut Run, step: &str, mut answer: Answer) {
     for list in ["resourceRules", "nonResourceRules"] {
         let rules = answer.body["status"][list].as_array_mut();
         rules.unwrap().sort_by_key(Value::to_string);
     }
-    run.record("own rules", json!([answer.code, answer.body]));
+    run.record(step, json!([answer.code, answer.content_type, answer.body]));
 }
 
 /// Returns selectors of the resource that a review asks about.

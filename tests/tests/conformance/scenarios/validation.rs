@@ -161,6 +161,20 @@ pub(crate) async fn of_unknown_fields(run: &mut Run) {
         Ask::post(format!("{path}?dryRun=All"), object.clone()),
     )
     .await;
+    for (name, path, mut object) in [
+        ("of a gadget", &path, object.clone()),
+        (
+            "of a ConfigMap",
+            &run.path("v1/configmaps"),
+            json!({"metadata": {"name": "a"}}),
+        ),
+    ] {
+        for number in 0..150 {
+            object[format!("unknown{number:03}")] = 1.into();
+        }
+        let ask = Ask::post(format!("{path}?dryRun=All&fieldValidation=Strict"), object);
+        run.step(format!("150 unknown fields {name}"), ask).await;
+    }
     // The warning about the kind comes first. Many long ones are cut.
     let endpoints = run.path("v1/endpoints?dryRun=All");
     for (name, count, length) in [("one", 1, 3), ("many", 30, 300), ("short", 40, 90)] {

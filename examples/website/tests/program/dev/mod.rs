@@ -79,7 +79,7 @@ impl Dev {
     }
 
     /// The text after a word of the banner.
-    fn banner_entry(&self, word: &str) -> String {
+    pub fn banner_entry(&self, word: &str) -> String {
         let line = self
             .banner
             .lines()

@@ -27,11 +27,15 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::RefCell, ops::Range};
+use std::{cell::RefCell, fmt, ops::Range};
 
-use reader::Reader;
-use serde::{Deserialize, Serialize, de::DeserializeSeed};
-use serde_json::{Value, error::Category, value::RawValue};
+use json_index::Mark;
+use reader::{PART, Reader};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeSeed, Error, SeqAccess, Visitor},
+};
+use serde_json::{Value, error::Category};
 
 use super::{Codec, Cuts, Format, Unwritable, WriteCodec, error_path::at};
 use crate::resource::{decode_reason, strip_position};
@@ -49,9 +53,69 @@ pub(super) use reader::RAW;
 #[derive(Clone, Copy)]
 pub(crate) struct Json;
 
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(crate) struct JsonRaw<'a>(#[serde(borrow)] &'a RawValue);
+/// A value within a text that has an index.
+#[derive(Clone, Copy)]
+pub(crate) struct JsonPlace<'de, 'a> {
+    text: &'de str,
+    marks: &'a [Mark],
+    /// The number of the first mark of the value.
+    first: usize,
+}
+
+impl<'de, 'a> JsonPlace<'de, 'a> {
+    /// The whole text.
+    ///
+    /// # Errors
+    /// The bytes are not UTF-8, or have no index.
+    fn of(bytes: &'de [u8], json_index: &'a JsonIndex) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
+        let marks = json_index.marks().ok_or_else(|| not_indexed(text))?;
+        Ok(Self {
+            text,
+            marks,
+            first: 0,
+        })
+    }
+
+    fn read<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, String> {
+        let mut reader = Reader::new(self.text, self.marks, self.first);
+        seed.deserialize(&mut reader).map_err(|error| {
+            // The position in its text is one in a part of the document.
+            let what = reason(&error, strip_position(&error.to_string()));
+            reader.into_error_path().describe(what)
+        })
+    }
+}
+
+/// A part of a text that has an index.
+pub(crate) struct JsonRaw<'a> {
+    text: &'a str,
+    /// The number of its first mark.
+    first: usize,
+}
+
+impl<'de> Deserialize<'de> for JsonRaw<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Parts;
+
+        impl<'de> Visitor<'de> for Parts {
+            type Value = JsonRaw<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a part of a text")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let (first, text) = (parts.next_element()?, parts.next_element()?);
+                let parts = Option::zip(first, text);
+                let (first, text) = parts.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                Ok(JsonRaw { text, first })
+            }
+        }
+
+        deserializer.deserialize_newtype_struct(PART, Parts)
+    }
+}
 
 impl Codec for Json {
     type Raw<'de> = JsonRaw<'de>;
@@ -61,7 +125,7 @@ impl Codec for Json {
     }
 
     fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]) {
-        (self, raw.0.get().as_bytes())
+        (self, raw.text.as_bytes())
     }
 
     fn cuts(self, _: &[u8], _: Range<usize>, part: Range<usize>) -> Cuts {
@@ -73,10 +137,8 @@ impl Codec for Json {
         bytes: &'de [u8],
         seed: S,
     ) -> Result<S::Value, String> {
-        INDEX.with(|json_index| match json_index.try_borrow_mut() {
-            Ok(mut json_index) => read(bytes, seed, &mut json_index),
-            // A type that reads JSON inside its own `Deserialize`.
-            Err(_) => read(bytes, seed, &mut JsonIndex::default()),
+        indexed(bytes, |json_index| {
+            JsonPlace::of(bytes, json_index)?.read(seed)
         })
     }
 
@@ -84,22 +146,40 @@ impl Codec for Json {
         json_index.make(bytes);
     }
 
-    fn read_indexed<'de, S: DeserializeSeed<'de>>(
+    fn with_index<'de, T>(
         self,
         bytes: &'de [u8],
-        json_index: &JsonIndex,
+        made: Option<&JsonIndex>,
+        function: impl FnOnce(Option<JsonPlace<'de, '_>>) -> T,
+    ) -> T {
+        let function = |json_index: &JsonIndex| function(JsonPlace::of(bytes, json_index).ok());
+        match made {
+            Some(json_index) => function(json_index),
+            None => indexed(bytes, function),
+        }
+    }
+
+    fn place_of<'de, 'a>(
+        self,
+        document: Option<JsonPlace<'de, 'a>>,
+        part: &JsonRaw<'de>,
+    ) -> Option<JsonPlace<'de, 'a>> {
+        document.map(|document| JsonPlace {
+            first: part.first,
+            ..document
+        })
+    }
+
+    fn read_at<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        place: Option<JsonPlace<'de, '_>>,
         seed: S,
     ) -> Result<S::Value, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
-        let Some(marks) = json_index.marks() else {
-            return Err(not_indexed(text));
-        };
-        let mut reader = Reader::new(text, marks);
-        seed.deserialize(&mut reader).map_err(|error| {
-            // The position in its text is one in a part of the document.
-            let what = reason(&error, strip_position(&error.to_string()));
-            reader.into_error_path().describe(what)
-        })
+        match place {
+            Some(place) => place.read(seed),
+            None => self.read(bytes, seed),
+        }
     }
 }
 
@@ -114,15 +194,19 @@ thread_local! {
     static INDEX: RefCell<JsonIndex> = RefCell::default();
 }
 
-fn read<'de, S: DeserializeSeed<'de>>(
-    bytes: &'de [u8],
-    seed: S,
-    json_index: &mut JsonIndex,
-) -> Result<S::Value, String> {
-    json_index.make(bytes);
-    let value = Json.read_indexed(bytes, json_index, seed);
-    json_index.shrink();
-    value
+/// Calls `function` with the index of a text.
+fn indexed<T>(bytes: &[u8], function: impl FnOnce(&JsonIndex) -> T) -> T {
+    let make = |json_index: &mut JsonIndex| {
+        json_index.make(bytes);
+        let value = function(json_index);
+        json_index.shrink();
+        value
+    };
+    INDEX.with(|json_index| match json_index.try_borrow_mut() {
+        Ok(mut json_index) => make(&mut json_index),
+        // Within the reading of another text.
+        Err(_) => make(&mut JsonIndex::default()),
+    })
 }
 
 /// The error in a text that has no index. Reads it as a `Value`, so that no type is compiled for this.

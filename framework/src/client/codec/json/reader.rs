@@ -26,6 +26,9 @@ use crate::resource::{TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 /// The name by which `serde_json` asks for the text of a value. It is no public interface: see the page of this module.
 pub(in crate::client::codec) const RAW: &str = "$serde_json::private::RawValue";
 
+/// The name by which [`JsonRaw`](super::JsonRaw) asks for a value and its place in the index.
+pub(super) const PART: &str = "$pilothouse::json::Part";
+
 type Inner<'de> = serde_json::Deserializer<StrRead<'de>>;
 
 /// Reads one value after the other.
@@ -38,12 +41,12 @@ pub(super) struct Reader<'de, 'a> {
 }
 
 impl<'de, 'a> Reader<'de, 'a> {
-    /// `marks` are the index of `text`.
-    pub(super) fn new(text: &'de str, marks: &'a [Mark]) -> Self {
+    /// `marks` are the index of `text`, and the value with the mark `first` is read.
+    pub(super) fn new(text: &'de str, marks: &'a [Mark], first: usize) -> Self {
         Self {
             text,
             marks,
-            next: 0,
+            next: first,
             stack: StackBound::new(),
             error_path: ErrorPath::default(),
         }
@@ -330,6 +333,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
                 let [key, text] = [RAW, self.raw()?].map(BorrowedStrDeserializer::<Error>::new);
                 visitor.visit_map(MapDeserializer::new([(key, text)].into_iter()))
             }
+            PART => {
+                let first = self.next;
+                let text = self.raw()?;
+                visitor.visit_seq(Part {
+                    first: Some(first),
+                    text,
+                })
+            }
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -360,6 +371,27 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 }
 
 const A_VARIANT: &str = "a string or a map of one entry";
+
+/// A value: the number of its first mark, and its text.
+struct Part<'de> {
+    first: Option<usize>,
+    text: &'de str,
+}
+
+impl<'de> SeqAccess<'de> for Part<'de> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        match self.first.take() {
+            Some(first) => seed.deserialize(first.into_deserializer()),
+            None => seed.deserialize(BorrowedStrDeserializer::new(self.text)),
+        }
+        .map(Some)
+    }
+}
 
 /// The rest of a list or of a map.
 struct Elements<'r, 'de, 'a> {

@@ -101,7 +101,7 @@ fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<(Wrong, Str
     let mut json_index = JsonIndex::default();
     json_index.make(text.as_bytes());
     let marks = json_index.marks().ok_or(None)?;
-    let mut reader = Reader::new(text, marks);
+    let mut reader = Reader::new(text, marks, 0);
     let value = T::deserialize(&mut reader);
     value.map_err(|error| {
         Some((

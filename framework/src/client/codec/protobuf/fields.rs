@@ -3,29 +3,29 @@ use super::{
     error::ProtobufError::{self, Malformed},
     input::Input,
     table::{Count, Field, FieldId, Kind, MessageId, table},
-    wire::{BYTES, Rest, Tag, wire_type},
+    wire::{self, BYTES, Rest, Tag, wire_type},
 };
-
-/// A message may stand in the place of a field of a message which does so itself: this many messages have their fields in one object of
-/// JSON at most.
-pub(super) const INLINE_LEVELS: usize = 3;
 
 /// The fields of a message as JSON has them, in the order of their numbers.
 ///
 /// Go writes every field that is not a pointer, and in the order of the numbers. JSON lacks some of those that have Go's zero value, and has
 /// others even if they are not set. The table says which.
 pub(super) struct Fields<'de> {
-    types: [Option<(&'static str, &'de str)>; 2],
-    levels: [Level<'de>; INLINE_LEVELS],
-    level: usize,
+    /// `apiVersion` and `kind`, which come first. Empty if JSON does not have them, or if they have come.
+    api_version: &'de str,
+    kind: &'de str,
+    /// The message whose fields come now.
+    level: Level<'de>,
+    /// The messages in whose place these fields stand, outermost first. Few messages have such a place.
+    outer: Vec<Level<'de>>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Level<'de> {
-    message: MessageId,
     fields: &'static [Field],
+    message: MessageId,
     /// The index of the next field.
-    next: usize,
+    next: u16,
     rest: Rest<'de>,
     /// The tag at the beginning of `rest`, and what follows it.
     tag: Option<(Tag, Rest<'de>)>,
@@ -34,10 +34,11 @@ struct Level<'de> {
 impl<'de> Level<'de> {
     fn new(message: MessageId, bytes: &'de [u8]) -> Self {
         Self {
-            message,
             fields: message.fields(),
+            message,
+            next: 0,
             rest: Rest(bytes),
-            ..Self::default()
+            tag: None,
         }
     }
 
@@ -72,28 +73,39 @@ impl<'de> Fields<'de> {
     }
 
     fn new([api_version, kind]: [&'de str; 2], message: MessageId, bytes: &'de [u8]) -> Self {
-        let mut levels = [Level::default(); INLINE_LEVELS];
-        levels[0] = Level::new(message, bytes);
-        let types = [("kind", kind), ("apiVersion", api_version)];
         Self {
-            types: types.map(|entry| Some(entry).filter(|(_, text)| !text.is_empty())),
-            levels,
-            level: 0,
+            api_version,
+            kind,
+            level: Level::new(message, bytes),
+            outer: Vec::new(),
         }
     }
 
-    /// The next field and its value.
-    pub(super) fn next(&mut self) -> Result<Option<(&'static str, Input<'de>)>, ProtobufError> {
-        for types in self.types.iter_mut().rev() {
-            if let Some((name, text)) = types.take() {
-                return Ok(Some((name, Input::Value(Kind::String, text.as_bytes()))));
-            }
+    /// The next of `apiVersion` and `kind`.
+    fn next_type(&mut self) -> Option<(&'static str, &'de str)> {
+        let types = [
+            ("apiVersion", &mut self.api_version),
+            ("kind", &mut self.kind),
+        ];
+        let (name, text) = types.into_iter().find(|(_, text)| !text.is_empty())?;
+        Some((name, std::mem::take(text)))
+    }
+
+    /// The name of the next field. Its value goes to `value`, in its place, because it is large.
+    pub(super) fn next(
+        &mut self,
+        value: &mut Input<'de>,
+    ) -> Result<Option<&'static str>, ProtobufError> {
+        if let Some((name, text)) = self.next_type() {
+            *value = Input::Value(Kind::String, text.as_bytes());
+            return Ok(Some(name));
         }
-        while let Some(level) = self.levels.get_mut(self.level) {
+        loop {
+            let level = &mut self.level;
             let tag = level.tag()?;
-            let field = level.fields.get(level.next);
-            let (field, value) = match (field, tag) {
-                (None, None) => match self.level.checked_sub(1) {
+            let field = level.fields.get(usize::from(level.next));
+            let (field, bytes) = match (field, tag) {
+                (None, None) => match self.outer.pop() {
                     Some(outer) => {
                         self.level = outer;
                         continue;
@@ -102,26 +114,34 @@ impl<'de> Fields<'de> {
                 },
                 (Some(field), tag) if tag.is_none_or(|(tag, _)| tag.number > field.number) => {
                     level.next += 1;
-                    match unset(field) {
-                        Some(value) => (field, value),
-                        None => continue,
+                    if !is_shown_unset(field) {
+                        continue;
                     }
+                    (field, None)
                 }
                 (Some(field), Some((tag, after))) if tag.number == field.number => {
                     let id = FieldId {
                         message: level.message,
-                        index: level.next as u16,
+                        index: level.next,
                     };
                     level.next += 1;
-                    let (value, rest) = present(field, id, level.rest, (tag, after))?;
-                    level.go_on(rest);
-                    if !field.always && !field.pointer && value.is_zero()? {
+                    if field.count != Count::One {
+                        let (run, rest) = Run::cut(field, id, level.rest)?;
+                        level.go_on(rest);
+                        *value = Input::Run(run);
+                        return Ok(Some(field.name));
+                    }
+                    let mut after = after;
+                    let bytes = after.value(tag, field.kind)?;
+                    level.go_on(after);
+                    if !field.always && !field.pointer && is_zero(field.kind, bytes)? {
                         continue;
                     }
-                    (field, value)
+                    (field, Some(bytes))
                 }
                 (_, Some((tag, mut after))) => {
-                    let known = level.fields.get(..level.next).unwrap_or_default();
+                    let known = level.fields.get(..usize::from(level.next));
+                    let known = known.unwrap_or_default();
                     if known.iter().any(|field| field.number == tag.number) {
                         return Err(Malformed(
                             "fields that are not in the order of their numbers",
@@ -135,53 +155,48 @@ impl<'de> Fields<'de> {
                 (Some(_), None) => continue,
             };
             if field.inline {
-                if let Input::Value(Kind::Message(message), bytes) = value {
-                    self.level += 1;
-                    // The test of the table knows the levels.
-                    if let Some(level) = self.levels.get_mut(self.level) {
-                        *level = Level::new(message, bytes);
-                    } else {
-                        return Err(Malformed("messages in the place of fields"));
-                    }
+                let is_there = bytes.is_some() || !field.pointer;
+                if let (Kind::Message(message), true) = (field.kind, is_there) {
+                    let inner = Level::new(message, bytes.unwrap_or_default());
+                    self.outer.push(std::mem::replace(level, inner));
                 }
                 continue;
             }
-            return Ok(Some((field.name, value)));
+            *value = match bytes {
+                Some(bytes) => Input::Value(field.kind, bytes),
+                None => unset(field),
+            };
+            return Ok(Some(field.name));
         }
-        Ok(None)
     }
 }
 
-/// The value that JSON has for a field that is not set. `None` if it has none.
-fn unset<'de>(field: &Field) -> Option<Input<'de>> {
-    if !field.always && !field.inline {
-        return None;
-    }
+/// Whether JSON has the field even if it is not set.
+fn is_shown_unset(field: &Field) -> bool {
     // Go writes such a message even if it is empty. The release of the server does not have the field.
     let is_whole = matches!(field.kind, Kind::Message(_)) && field.count == Count::One;
-    if is_whole && !field.pointer && !field.inline {
-        return None;
-    }
-    let is_null = field.pointer || field.count != Count::One || field.kind == Kind::Bytes;
-    Some(match is_null {
-        true => Input::Null,
-        false => Input::Value(field.kind, b""),
-    })
+    field.inline || (field.always && (field.pointer || !is_whole))
 }
 
-/// The value of a field, and the rest of the message. `rest` begins with the tag.
-fn present<'de>(
-    field: &'static Field,
-    id: FieldId,
-    rest: Rest<'de>,
-    (tag, mut after): (Tag, Rest<'de>),
-) -> Result<(Input<'de>, Rest<'de>), ProtobufError> {
-    if field.count == Count::One {
-        let value = after.value(tag, field.kind)?;
-        return Ok((Input::Value(field.kind, value), after));
+/// The value that JSON has for such a field.
+fn unset<'de>(field: &Field) -> Input<'de> {
+    let is_null = field.pointer || field.count != Count::One || field.kind == Kind::Bytes;
+    match is_null {
+        true => Input::Null,
+        false => Input::Value(field.kind, b""),
     }
-    let (run, rest) = Run::cut(field, id, rest)?;
-    Ok((Input::Run(run), rest))
+}
+
+/// Whether JSON leaves out a field with this value.
+fn is_zero(kind: Kind, bytes: &[u8]) -> Result<bool, ProtobufError> {
+    Ok(match kind {
+        Kind::String | Kind::Bytes => bytes.is_empty(),
+        Kind::Bool | Kind::Int64 => wire::number(bytes) == 0,
+        Kind::Int32 => wire::number(bytes) as i32 == 0,
+        Kind::Double => wire::double(bytes) == 0.0,
+        Kind::Message(_) => false,
+        Kind::Own(form, message) => form.is_null(message, bytes)?,
+    })
 }
 
 /// The value of the field with this number. `None` if it is not set.
@@ -204,7 +219,10 @@ pub(super) fn find<'de>(
             return Ok(None);
         };
         let id = FieldId { message, index };
-        return present(field, id, rest, (tag, after)).map(|(value, _)| Some(value));
+        return Ok(Some(match field.count {
+            Count::One => Input::Value(field.kind, after.value(tag, field.kind)?),
+            _ => Input::Run(Run::cut(field, id, rest)?.0),
+        }));
     }
     Ok(None)
 }
@@ -275,28 +293,31 @@ impl<'de> Run<'de> {
         self.left
     }
 
-    /// The next value of a list.
-    pub(super) fn next_item(&mut self) -> Result<Option<Input<'de>>, ProtobufError> {
+    /// Whether a list goes on. Its next value goes to `value`.
+    pub(super) fn next_item(&mut self, value: &mut Input<'de>) -> Result<bool, ProtobufError> {
         let kind = self.field.kind;
         while self.packed.is_empty() {
             if self.rest.is_empty() {
-                return Ok(None);
+                return Ok(false);
             }
             let tag = self.rest.tag()?;
             self.left = self.left.saturating_sub(1);
             let is_packed = tag.wire_type == BYTES && wire_type(kind) != BYTES;
             if !is_packed {
-                let value = self.rest.value(tag, kind)?;
-                return Ok(Some(Input::Value(kind, value)));
+                *value = Input::Value(kind, self.rest.value(tag, kind)?);
+                return Ok(true);
             }
             self.packed = Rest(self.rest.bytes()?);
         }
-        let value = self.packed.payload(kind)?;
-        Ok(Some(Input::Value(kind, value)))
+        *value = Input::Value(kind, self.packed.payload(kind)?);
+        Ok(true)
     }
 
-    /// The key and the value of the next entry of a map.
-    pub(super) fn next_entry(&mut self) -> Result<Option<(&'de [u8], Input<'de>)>, ProtobufError> {
+    /// The key of the next entry of a map. Its value goes to `value`.
+    pub(super) fn next_entry(
+        &mut self,
+        value: &mut Input<'de>,
+    ) -> Result<Option<&'de [u8]>, ProtobufError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -307,15 +328,16 @@ impl<'de> Run<'de> {
         self.left = self.left.saturating_sub(1);
         let mut entry = Rest(self.rest.bytes()?);
         // What an entry lacks is zero. Go has no bytes there, rather than none at all.
-        let (mut key, mut value) = (&b""[..], &b""[..]);
+        let (mut key, mut bytes) = (&b""[..], &b""[..]);
         while !entry.is_empty() {
             let tag = entry.tag()?;
             match tag.number {
                 1 => key = entry.value(tag, Kind::String)?,
-                2 => value = entry.value(tag, self.field.kind)?,
+                2 => bytes = entry.value(tag, self.field.kind)?,
                 _ => entry.skip(tag)?,
             }
         }
-        Ok(Some((key, Input::Value(self.field.kind, value))))
+        *value = Input::Value(self.field.kind, bytes);
+        Ok(Some(key))
     }
 }

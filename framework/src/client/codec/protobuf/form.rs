@@ -138,6 +138,7 @@ fn moment(
 }
 
 /// A time in the form of JSON.
+#[derive(Clone, Copy)]
 pub(super) struct Time {
     text: [u8; 27],
     length: usize,

@@ -7,7 +7,6 @@ use super::{
     fields::Run,
     form::{self, Form, Time},
     table::{FieldId, Kind, table},
-    wire,
 };
 
 /// A value that is read next.
@@ -80,27 +79,12 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// Whether JSON leaves out a field with this value.
-    pub(super) fn is_zero(&self) -> Result<bool, ProtobufError> {
-        match self {
-            Self::Value(kind, bytes) => Ok(match kind {
-                Kind::String | Kind::Bytes => bytes.is_empty(),
-                Kind::Bool | Kind::Int64 => wire::number(bytes) == 0,
-                Kind::Int32 => wire::number(bytes) as i32 == 0,
-                Kind::Double => wire::double(bytes) == 0.0,
-                Kind::Message(_) => false,
-                Kind::Own(form, message) => form.is_null(*message, bytes)?,
-            }),
-            _ => Ok(false),
+    /// Puts the value in the form of JSON: what JSON has in the place of a message with a form of its own.
+    pub(super) fn resolve(&mut self) -> Result<(), ProtobufError> {
+        if let Self::Value(Kind::Own(form, message), bytes) = self {
+            *self = form.input(*message, bytes)?;
         }
-    }
-
-    /// The value in the form of JSON: what JSON has in the place of a message with a form of its own.
-    pub(super) fn resolved(self) -> Result<Self, ProtobufError> {
-        match self {
-            Self::Value(Kind::Own(form, message), bytes) => form.input(message, bytes),
-            other => Ok(other),
-        }
+        Ok(())
     }
 
     /// The bytes of the value, so that it can be read later.

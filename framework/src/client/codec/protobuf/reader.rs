@@ -4,17 +4,19 @@ use base64::Engine;
 use serde::{
     Deserialize, Deserializer,
     de::{
-        DeserializeSeed, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+        DeserializeSeed, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+        Visitor,
         value::{BorrowedBytesDeserializer, MapAccessDeserializer, MapDeserializer},
     },
     forward_to_deserialize_any,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     super::{error_path::ErrorPath, key_reader::KeyReader, stack_bound::StackBound},
     error::ProtobufError::{self, Malformed},
     fields::{Fields, Run},
+    form::Time,
     input::{Input, Shape},
     table::Kind,
     wire,
@@ -62,16 +64,19 @@ impl<'de> Reader<'de> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ProtobufError>,
     ) -> Result<T, ProtobufError> {
-        self.levels = self
-            .levels
-            .checked_sub(1)
-            .ok_or_else(|| ProtobufError::custom(TOO_DEEP))?;
-        if self.stack.is_reached() {
-            return Err(ProtobufError::custom(TOO_DEEP_FOR_THE_STACK));
-        }
+        self.enter()?;
         let value = read(self)?;
         self.levels += 1;
         Ok(value)
+    }
+
+    fn enter(&mut self) -> Result<(), ProtobufError> {
+        let levels = self.levels.checked_sub(1);
+        self.levels = levels.ok_or_else(|| ProtobufError::custom(TOO_DEEP))?;
+        match self.stack.is_reached() {
+            true => Err(ProtobufError::custom(TOO_DEEP_FOR_THE_STACK)),
+            false => Ok(()),
+        }
     }
 
     fn map<V: Visitor<'de>>(
@@ -94,66 +99,39 @@ impl<'de> Reader<'de> {
                 index: 0,
             };
             let value = visitor.visit_seq(&mut items)?;
-            match items.items.next()? {
-                None => Ok(value),
-                Some(_) => Err(ProtobufError::custom(
-                    "invalid length of a list, expected fewer elements",
-                )),
-            }
+            items.items.end()?;
+            Ok(value)
         })
     }
 
-    fn any<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
-        match self.take().resolved()? {
-            Input::Null => visitor.visit_unit(),
+    /// The next value in the form of JSON. Each method of the `Deserializer` goes on from here to the visits that its values
+    /// need, so that a type is compiled for no others.
+    fn next(&mut self) -> Result<Next<'de>, ProtobufError> {
+        self.input.resolve()?;
+        Ok(match self.input {
+            Input::Null => Next::Null,
             Input::Value(kind, bytes) => match kind {
-                Kind::String => match text(bytes) {
-                    Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-                    Cow::Owned(text) => visitor.visit_string(text),
-                },
-                Kind::Bool => visitor.visit_bool(wire::number(bytes) != 0),
+                Kind::String => Next::Text(text(bytes)),
+                Kind::Bool => Next::Bool(wire::number(bytes) != 0),
                 // Go's generated code cuts the number off.
-                Kind::Int32 => integer((wire::number(bytes) as i32).into(), visitor),
-                Kind::Int64 => integer(wire::number(bytes).cast_signed(), visitor),
-                Kind::Double => float(wire::double(bytes), visitor),
+                Kind::Int32 => Next::Number(Number::of((wire::number(bytes) as i32).into())),
+                Kind::Int64 => Next::Number(Number::of(wire::number(bytes).cast_signed())),
+                Kind::Double => Next::Number(float(wire::double(bytes))?),
                 Kind::Bytes => {
                     let engine = base64::engine::general_purpose::STANDARD;
-                    visitor.visit_string(engine.encode(bytes))
+                    Next::Text(engine.encode(bytes).into())
                 }
                 Kind::Message(message) => {
-                    self.map(Pairs::Fields(Fields::of_message(message, bytes)), visitor)
+                    Next::Map(Pairs::Fields(Fields::of_message(message, bytes)))
                 }
-                Kind::Own(..) => Err(Malformed("a form within a form")),
+                Kind::Own(..) => return Err(Malformed("a form within a form")),
             },
-            Input::Run(run) if run.is_map() => self.map(Pairs::Entries(run), visitor),
-            Input::Run(run) => self.list(List::Run(run), visitor),
-            Input::Object(envelope) => {
-                self.map(Pairs::Fields(Fields::of_object(envelope)?), visitor)
-            }
-            Input::Time(time) => visitor.visit_str(time.text()),
-            Input::Tree(tree) => match tree {
-                Value::Null => visitor.visit_unit(),
-                Value::Bool(value) => visitor.visit_bool(value),
-                Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-                    (Some(number), _) => visitor.visit_u64(number),
-                    (None, Some(number)) => visitor.visit_i64(number),
-                    _ => visitor.visit_f64(number.as_f64().unwrap_or_default()),
-                },
-                Value::String(text) => visitor.visit_string(text),
-                Value::Array(items) => self.list(List::Tree(items.into_iter()), visitor),
-                Value::Object(entries) => self.map(Pairs::Tree(entries.into_iter()), visitor),
-            },
-        }
-    }
-
-    /// Whether a string is next, or `null`, so that no list and no map begins.
-    fn is_map(&self) -> bool {
-        match &self.input {
-            Input::Value(kind, _) => matches!(kind, Kind::Message(_)),
-            Input::Run(run) => run.is_map(),
-            Input::Object(_) | Input::Tree(Value::Object(_)) => true,
-            _ => false,
-        }
+            Input::Run(run) if run.is_map() => Next::Map(Pairs::Entries(run)),
+            Input::Run(run) => Next::List(List::Run(run)),
+            Input::Object(envelope) => Next::Map(Pairs::Fields(Fields::of_object(envelope)?)),
+            Input::Time(time) => Next::Time(time),
+            Input::Tree(ref mut tree) => Next::of_tree(tree.take()),
+        })
     }
 }
 
@@ -162,35 +140,198 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-fn integer<'de, V: Visitor<'de>>(number: i64, visitor: V) -> Result<V::Value, ProtobufError> {
-    match u64::try_from(number) {
-        Ok(number) => visitor.visit_u64(number),
-        Err(_) => visitor.visit_i64(number),
+/// A value in the form of JSON.
+enum Next<'de> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Cow<'de, str>),
+    Time(Time),
+    List(List<'de>),
+    Map(Pairs<'de>),
+}
+
+impl Next<'_> {
+    fn of_tree(tree: Value) -> Self {
+        match tree {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => Self::Number(match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => Number::Unsigned(number),
+                (None, Some(number)) => Number::Signed(number),
+                _ => Number::Float(number.as_f64().unwrap_or_default()),
+            }),
+            Value::String(text) => Self::Text(text.into()),
+            Value::Array(items) => Self::List(List::Tree(items.into_iter())),
+            Value::Object(entries) => Self::Map(Pairs::Tree(entries.into_iter())),
+        }
+    }
+
+    /// The error for a value of the wrong type. It names no value.
+    #[cold]
+    fn unfit(&self, expected: &dyn Expected) -> ProtobufError {
+        let found = match self {
+            Self::Null => Unexpected::Unit,
+            Self::Bool(value) => Unexpected::Bool(*value),
+            Self::Number(Number::Unsigned(_) | Number::Signed(_)) => Unexpected::Unsigned(0),
+            Self::Number(Number::Float(_)) => Unexpected::Float(0.0),
+            Self::Text(_) | Self::Time(_) => Unexpected::Str(""),
+            Self::List(_) => Unexpected::Seq,
+            Self::Map(_) => Unexpected::Map,
+        };
+        ProtobufError::invalid_type(found, expected)
+    }
+}
+
+enum Number {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+}
+
+impl Number {
+    fn of(number: i64) -> Self {
+        match u64::try_from(number) {
+            Ok(number) => Self::Unsigned(number),
+            Err(_) => Self::Signed(number),
+        }
+    }
+
+    fn visit<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self {
+            Self::Unsigned(number) => visitor.visit_u64(number),
+            Self::Signed(number) => visitor.visit_i64(number),
+            Self::Float(number) => visitor.visit_f64(number),
+        }
     }
 }
 
 /// Go writes a whole number without a fraction, so JSON has an integer there, as long as 64 bits hold it. Go writes the shortest digits that
 /// name the number, and zeros after them, as Rust does.
-fn float<'de, V: Visitor<'de>>(number: f64, visitor: V) -> Result<V::Value, ProtobufError> {
+fn float(number: f64) -> Result<Number, ProtobufError> {
     if !number.is_finite() {
         return Err(Malformed("a number that is not finite"));
     }
     if number.fract() != 0.0 || (number == 0.0 && number.is_sign_negative()) {
-        return visitor.visit_f64(number);
+        return Ok(Number::Float(number));
     }
     let digits = number.to_string();
-    match (digits.parse(), digits.parse()) {
-        (Ok(number), _) => visitor.visit_u64(number),
-        (_, Ok(number)) => visitor.visit_i64(number),
-        _ => visitor.visit_f64(number),
+    Ok(match (digits.parse(), digits.parse()) {
+        (Ok(number), _) => Number::Unsigned(number),
+        (_, Ok(number)) => Number::Signed(number),
+        _ => Number::Float(number),
+    })
+}
+
+fn visit_text<'de, V: Visitor<'de>>(
+    text: Cow<'de, str>,
+    visitor: V,
+) -> Result<V::Value, ProtobufError> {
+    match text {
+        Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+        Cow::Owned(text) => visitor.visit_string(text),
+    }
+}
+
+/// How values of these types are visited. Any other value does not fit.
+macro_rules! usual {
+    ($($method:ident($($name:ident: $type:ty),*): $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($name: $type,)*
+            visitor: V,
+        ) -> Result<V::Value, ProtobufError> {
+            self.$visit(visitor)
+        }
+    )*};
+}
+
+impl<'de> Reader<'de> {
+    fn bool<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::Bool(value) => visitor.visit_bool(value),
+            other => Err(other.unfit(&visitor)),
+        }
+    }
+
+    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::Number(number) => number.visit(visitor),
+            other => Err(other.unfit(&visitor)),
+        }
+    }
+
+    fn text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::Text(text) => visit_text(text, visitor),
+            Next::Time(time) => visitor.visit_str(time.text()),
+            other => Err(other.unfit(&visitor)),
+        }
+    }
+
+    fn seq<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::List(items) => self.list(items, visitor),
+            other => Err(other.unfit(&visitor)),
+        }
+    }
+
+    fn entries<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::Map(pairs) => self.map(pairs, visitor),
+            other => Err(other.unfit(&visitor)),
+        }
+    }
+
+    fn unit<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ProtobufError> {
+        match self.next()? {
+            Next::Null => visitor.visit_unit(),
+            other => Err(other.unfit(&visitor)),
+        }
     }
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = ProtobufError;
 
+    usual! {
+        deserialize_bool(): bool;
+        deserialize_i8(): number;
+        deserialize_i16(): number;
+        deserialize_i32(): number;
+        deserialize_i64(): number;
+        deserialize_i128(): number;
+        deserialize_u8(): number;
+        deserialize_u16(): number;
+        deserialize_u32(): number;
+        deserialize_u64(): number;
+        deserialize_u128(): number;
+        deserialize_f32(): number;
+        deserialize_f64(): number;
+        deserialize_char(): text;
+        deserialize_str(): text;
+        deserialize_string(): text;
+        deserialize_identifier(): text;
+        deserialize_unit(): unit;
+        deserialize_unit_struct(_name: &'static str): unit;
+        deserialize_seq(): seq;
+        deserialize_tuple(_len: usize): seq;
+        deserialize_tuple_struct(_name: &'static str, _len: usize): seq;
+        deserialize_map(): entries;
+        // A list of the fields in their order is not accepted, as in JSON.
+        deserialize_struct(_name: &'static str, _fields: &'static [&'static str]): entries;
+    }
+
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
-        self.any(visitor)
+        match self.next()? {
+            Next::Null => visitor.visit_unit(),
+            Next::Bool(value) => visitor.visit_bool(value),
+            Next::Number(number) => number.visit(visitor),
+            Next::Text(text) => visit_text(text, visitor),
+            Next::Time(time) => visitor.visit_str(time.text()),
+            Next::List(items) => self.list(items, visitor),
+            Next::Map(pairs) => self.map(pairs, visitor),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProtobufError> {
@@ -227,46 +368,19 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ProtobufError> {
-        self.input = self.take().resolved()?;
-        if !self.is_map() {
-            return visitor.visit_enum(String::deserialize(self)?.into_deserializer());
-        }
-        let pairs = match self.take() {
-            Input::Value(Kind::Message(message), bytes) => {
-                Pairs::Fields(Fields::of_message(message, bytes))
-            }
-            Input::Object(envelope) => Pairs::Fields(Fields::of_object(envelope)?),
-            Input::Run(run) => Pairs::Entries(run),
-            Input::Tree(Value::Object(entries)) => Pairs::Tree(entries.into_iter()),
-            _ => Pairs::Tree(Map::new().into_iter()),
+        let pairs = match self.next()? {
+            Next::Text(text) => return visitor.visit_enum(text.into_deserializer()),
+            Next::Map(pairs) => pairs,
+            other => return Err(other.unfit(&A_VARIANT)),
         };
         self.within(|reader| {
             let mut entries = Entries::new(reader, pairs);
             let value = visitor.visit_enum(MapAccessDeserializer::new(&mut entries))?;
-            match entries.pairs.next()? {
+            match entries.pairs.next(&mut Input::Null)? {
                 None => Ok(value),
-                Some(_) => Err(ProtobufError::custom(NOT_A_VARIANT)),
+                Some(_) => Err(ProtobufError::invalid_type(Unexpected::Map, &A_VARIANT)),
             }
         })
-    }
-
-    /// A list of the fields in their order is not accepted, as in JSON.
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ProtobufError> {
-        self.input = self.take().resolved()?;
-        let is_list = match &self.input {
-            Input::Run(run) => !run.is_map(),
-            Input::Tree(tree) => tree.is_array(),
-            _ => false,
-        };
-        match is_list {
-            true => Err(ProtobufError::invalid_type(Unexpected::Seq, &visitor)),
-            false => self.any(visitor),
-        }
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(
@@ -278,18 +392,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map identifier
+        bytes byte_buf
     }
 }
 
-const NOT_A_VARIANT: &str = "invalid type: something else, expected a string or a map of one entry";
+const A_VARIANT: &str = "a string or a map of one entry";
 
 /// Where the entries of a map come from.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would cost an allocation for each message"
-)]
 enum Pairs<'de> {
     Fields(Fields<'de>),
     Entries(Run<'de>),
@@ -297,17 +406,15 @@ enum Pairs<'de> {
 }
 
 impl<'de> Pairs<'de> {
-    fn next(&mut self) -> Result<Option<(Cow<'de, str>, Input<'de>)>, ProtobufError> {
+    /// The key of the next entry. Its value goes to `value`.
+    fn next(&mut self, value: &mut Input<'de>) -> Result<Option<Cow<'de, str>>, ProtobufError> {
         Ok(match self {
-            Self::Fields(fields) => {
-                let field = fields.next()?;
-                field.map(|(name, value)| (Cow::Borrowed(name), value))
-            }
-            Self::Entries(run) => run.next_entry()?.map(|(key, value)| (text(key), value)),
-            Self::Tree(entries) => {
-                let entry = entries.next();
-                entry.map(|(key, value)| (Cow::Owned(key), Input::Tree(value)))
-            }
+            Self::Fields(fields) => fields.next(value)?.map(Cow::Borrowed),
+            Self::Entries(run) => run.next_entry(value)?.map(text),
+            Self::Tree(entries) => entries.next().map(|(key, tree)| {
+                *value = Input::Tree(tree);
+                Cow::Owned(key)
+            }),
         })
     }
 }
@@ -344,11 +451,10 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, ProtobufError> {
-        let Some((key, value)) = self.pairs.next()? else {
+        let Some(key) = self.pairs.next(&mut self.reader.input)? else {
             return Ok(None);
         };
         self.key = key.clone();
-        self.reader.input = value;
         let key = seed.deserialize(KeyReader::<ProtobufError>::new(key));
         self.noted(key).map(Some)
     }
@@ -377,10 +483,24 @@ enum List<'de> {
 }
 
 impl<'de> List<'de> {
-    fn next(&mut self) -> Result<Option<Input<'de>>, ProtobufError> {
+    /// Whether the list goes on. Its next item goes to `value`.
+    fn next(&mut self, value: &mut Input<'de>) -> Result<bool, ProtobufError> {
         match self {
-            Self::Run(run) => run.next_item(),
-            Self::Tree(items) => Ok(items.next().map(Input::Tree)),
+            Self::Run(run) => run.next_item(value),
+            Self::Tree(items) => {
+                let item = items.next().map(|tree| *value = Input::Tree(tree));
+                Ok(item.is_some())
+            }
+        }
+    }
+
+    /// Fails if an item is left.
+    fn end(&mut self) -> Result<(), ProtobufError> {
+        match self.next(&mut Input::Null)? {
+            false => Ok(()),
+            true => Err(ProtobufError::custom(
+                "invalid length of a list, expected fewer elements",
+            )),
         }
     }
 }
@@ -399,10 +519,9 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, ProtobufError> {
-        let Some(item) = self.items.next()? else {
+        if !self.items.next(&mut self.reader.input)? {
             return Ok(None);
-        };
-        self.reader.input = item;
+        }
         let item = seed.deserialize(&mut *self.reader);
         if item.is_err() {
             self.reader.error_path.index(self.index);

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use pilothouse_sandbox::RequestMatcher;
 use serde_json::{Value, json};
 
 use super::world::{FINALIZER, Note, World};
 use crate::{
-    client::{Patch, PatchParams},
+    client::{Api, Patch, PatchParams},
     controller::APPLIED_ANNOTATION,
     resource::{ApiResource, controller_reference},
 };
@@ -250,19 +250,15 @@ async fn flags_that_do_not_fit_the_operator_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adoption_is_refused_while_the_former_operator_holds_its_lease() {
+async fn an_adoption_is_refused_while_the_former_operator_renews_its_lease() {
     let world = World::start().await;
     world.former("a", "manager", &[]).await;
-    world
-        .lease("default", "old", "old-pod", Duration::from_secs(2))
+    let refused = world
+        .while_renewed("default", "old", "adopt-from manager --lease old --yes")
         .await;
-    let error = world
-        .command("adopt-from manager --lease old --yes")
-        .await
-        .error();
     assert_eq!(
-        error,
-        "old-pod holds the Lease default/old: it would write the fields again: stop the former operator first"
+        refused.error(),
+        "pod-1 holds the Lease default/old: it would write the fields again: stop the former operator first"
     );
     assert_eq!(
         world.managers("a").await,
@@ -273,6 +269,30 @@ async fn an_adoption_is_refused_while_the_former_operator_holds_its_lease() {
         .command("adopt-from manager --lease default/old --yes")
         .await
         .printed();
+    assert!(printed.contains("Changed objects: 2"), "{printed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_stopped_process_did_not_release_is_free_after_its_duration() {
+    let world = World::start().await;
+    world.former("a", "manager", &[]).await;
+    let now = Duration::ZERO;
+    world.lease("default", "old", "old-pod", now).await;
+    let leases = Api::<Lease>::namespaced(&world.client, "default");
+    let duration = async |seconds: u64| {
+        let patch = json!({"spec": {"leaseDurationSeconds": seconds}});
+        world.update(&leases, "old", "test", patch).await;
+    };
+    let command = "adopt-from manager --lease default/old --yes";
+    duration(3600).await;
+    let error = world.command(command).await.error();
+    assert!(error.starts_with("old-pod holds the Lease"), "{error}");
+    duration(15).await;
+    let printed = world.command(command).await.printed();
+    assert!(
+        printed.starts_with("old-pod has not released the Lease default/old: watching for 15s whether it renews it …"),
+        "{printed}"
+    );
     assert!(printed.contains("Changed objects: 2"), "{printed}");
 }
 

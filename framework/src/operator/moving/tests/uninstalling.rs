@@ -161,15 +161,11 @@ async fn uninstall_is_refused_while_a_process_renews_the_lease() {
                 world.create(self::namespace("ops")).await;
             }
         }
-        world
-            .lease(namespace, name, "pod-1", Duration::from_secs(5))
+        let refused = world
+            .while_renewed(namespace, name, &format!("uninstall --yes {flags}"))
             .await;
-        let error = world
-            .command(&format!("uninstall --yes {flags}"))
-            .await
-            .error();
         assert_eq!(
-            error,
+            refused.error(),
             format!(
                 "pod-1 holds the Lease {namespace}/{name}: it would add the finalizers again: stop the operator, or use --force"
             )
@@ -200,7 +196,7 @@ async fn a_lease_that_looks_expired_is_watched_before_it_counts_as_free() {
     );
     let printed = world.command("uninstall --yes").await.printed();
     assert!(
-        printed.contains("has expired: watching it for 15s"),
+        printed.contains("pod-1 has not released the Lease default/notes: watching for 15s"),
         "{printed}"
     );
     assert!(world.finalizers("a").await.is_empty());

@@ -188,6 +188,17 @@ impl World {
             .unwrap();
     }
 
+    /// Runs a command while the process `pod-1` renews a Lease.
+    pub(super) async fn while_renewed(&self, namespace: &str, name: &str, line: &str) -> Outcome {
+        let pause = Duration::from_secs(2);
+        self.lease(namespace, name, "pod-1", pause).await;
+        let renewal = async {
+            tokio::time::sleep(pause).await;
+            self.lease(namespace, name, "pod-1", Duration::ZERO).await;
+        };
+        tokio::join!(self.command(line), renewal).0
+    }
+
     /// Writes a Lease that `holder` renewed so long ago.
     pub(super) async fn lease(&self, namespace: &str, name: &str, holder: &str, ago: Duration) {
         let renewed = self.client.clock().now() - ago;

@@ -23,9 +23,8 @@ pub(super) fn of_pod(context: &Part, spec: &Part, found: &mut Vec<FieldError>) {
         }
     }
     if spec.is_true("shareProcessNamespace") && spec.is_true("hostPID") {
-        let share = context.get("shareProcessNamespace");
         let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
-        share.invalid_as(true, detail, found);
+        spec.get("shareProcessNamespace").invalid(detail, found);
     }
     if !context.is_set() {
         return;
@@ -41,7 +40,7 @@ pub(super) fn of_pod(context: &Part, spec: &Part, found: &mut Vec<FieldError>) {
         .get("supplementalGroupsPolicy")
         .one_of_if_set(policies, found);
     let policy = context.get("seLinuxChangePolicy");
-    policy.one_of_if_set(&["Recursive"], found);
+    policy.one_of_if_set(&["MountOption", "Recursive"], found);
 }
 
 /// Profiles, and options of Windows, that Pods and containers have.
@@ -299,19 +298,19 @@ fn host_processes(spec: &Part, found: &mut Vec<FieldError>) {
 const NOT_WINDOWS_POD: [&str; 15] = [
     "appArmorProfile",
     "seLinuxOptions",
-    "/hostUsers",
-    "/hostPID",
-    "/hostIPC",
     "seccompProfile",
     "fsGroup",
     "fsGroupChangePolicy",
     "sysctls",
-    "/shareProcessNamespace",
     "runAsUser",
     "runAsGroup",
     "supplementalGroups",
     "supplementalGroupsPolicy",
     "seLinuxChangePolicy",
+    "/hostUsers",
+    "/hostPID",
+    "/hostIPC",
+    "/shareProcessNamespace",
 ];
 
 const NOT_WINDOWS: [&str; 10] = [

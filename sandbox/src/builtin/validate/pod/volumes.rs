@@ -189,10 +189,7 @@ fn of_kind(kind: &str, source: &Part, volume: &Part, found: &mut Vec<FieldError>
             None => source.get("volumeClaimTemplate").missing("", found),
         },
         "image" => {
-            // The reference may be filled in later, so only a Pod needs it.
-            if volume.path.starts_with("spec.volumes") {
-                source.get("reference").required(found);
-            }
+            source.get("reference").required(found);
             containers::pull_policy(&source.get("pullPolicy"), found);
         }
         _ => {}

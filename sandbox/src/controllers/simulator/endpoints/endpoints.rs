@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::order::{sort_addresses, sort_ports};
 use super::{ByPorts, addresses, families, hostname, is_ready, labels, ports, target};
 use crate::api::{DeleteOptions, Handle};
 use crate::controllers::simulator::object::update;
@@ -44,14 +45,17 @@ fn subsets(service: &Value, pods: &[Arc<Value>]) -> Value {
         .iter()
         .filter(|pod| !addresses(pod, family).is_empty() && (always || !meta::is_deleting(pod)));
     let mut subsets = Vec::new();
-    for (ports, group) in by_pods(service, placed) {
+    for (mut ports, group) in by_pods(service, placed) {
+        sort_ports(&mut ports);
         let (ready, unready): (Vec<&Value>, Vec<&Value>) =
             group.into_iter().partition(|pod| always || is_ready(pod));
         let mut subset = json!({});
         for (field, part) in [("addresses", ready), ("notReadyAddresses", unready)] {
             if !part.is_empty() {
                 let all = part.iter().map(|pod| address(service, pod, family));
-                subset[field] = all.collect();
+                let mut all: Vec<Value> = all.collect();
+                sort_addresses(&mut all);
+                subset[field] = all.into();
             }
         }
         if !ports.is_empty() {

@@ -9,11 +9,13 @@
 //! | --- | --- |
 //! | `slices.rs` | the EndpointSlices of a Service with a selector |
 //! | `endpoints.rs` | its Endpoints |
+//! | `order.rs` | the order of their addresses and ports |
 //! | `mirror.rs` | the EndpointSlices of a Service without a selector |
 //! | `subsets.rs` | the canonical form of the subsets of Endpoints |
 
 mod endpoints;
 mod mirror;
+mod order;
 mod slices;
 mod subsets;
 #[cfg(test)]

@@ -247,3 +247,31 @@ async fn a_slice_has_no_more_than_1000_copied_addresses() {
     assert_eq!(said.len(), 1);
     assert!(said[0].contains("1 addresses were skipped"), "{said:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn endpoints_have_the_order_of_their_controller() {
+    let world = World::new();
+    let ports = json!([
+        {"name": "a", "port": 80, "targetPort": 9001},
+        {"name": "b", "port": 81, "targetPort": 9002},
+        {"name": "c", "port": 82, "targetPort": 9003},
+    ]);
+    world.create(&services(), service(&json!({"ports": ports})));
+    for name in ["one", "two", "three", "four", "five", "six"] {
+        world.create(&pods(), pod(name, 8080));
+    }
+    world.pass(2).await;
+    let subset = world.get(&endpoints(), "web")["subsets"][0].clone();
+    let texts = |list: &str, field: &str| -> Vec<String> {
+        let all = subset[list].as_array().unwrap().iter();
+        let text = |one: &Value| one[field].as_str().unwrap().to_owned();
+        all.map(text).collect()
+    };
+    let addresses = texts("addresses", "ip");
+    assert!(
+        addresses.len() == 6 && addresses.is_sorted(),
+        "{addresses:?}"
+    );
+    // Computed with k8s.io/utils/dump and hash/fnv.
+    assert_eq!(texts("ports", "name"), ["b", "c", "a"]);
+}

@@ -1,6 +1,6 @@
 //! Jobs: Pods that run until enough of them have succeeded.
 //!
-//! They follow the controller of Kubernetes 1.36, with its finalizer `batch.kubernetes.io/job-tracking`: a Pod that has ended keeps
+//! They follow the controller of Kubernetes 1.37, with its finalizer `batch.kubernetes.io/job-tracking`: a Pod that has ended keeps
 //! the finalizer until its UID stands in `status.uncountedTerminatedPods`, and its UID stands there until the finalizer is gone and
 //! the Pod is counted. A Job that has reached its end first gets the condition `SuccessCriteriaMet` or `FailureTarget`; once no Pod
 //! of it is left running, it gets `Complete` or `Failed`.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::environment;
+use super::ephemeral::Ephemeral;
 use super::pod_events::PodEvents;
 use super::pod_status::{self, Exit, Which, cannot_be_pulled, images};
 use super::probes::{self, Turn};
@@ -16,12 +17,12 @@ use crate::meta;
 use crate::pods::{Applied, Behaviour, Probe};
 
 /// The first pause before containers that exited for the second time start again. It doubles up to [`LONGEST_BACK_OFF`].
-const BACK_OFF: Duration = Duration::from_secs(10);
+pub(super) const BACK_OFF: Duration = Duration::from_secs(10);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
 /// Containers that ran as long as this start again without a back-off.
 const STABLE: Duration = Duration::from_secs(600);
 /// The pause after which a node looks again whether the environment of a container is complete.
-const LOOK: Duration = Duration::from_secs(2);
+pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// The pause before containers that exited for the first time start again.
 const RESTART: Duration = Duration::from_secs(1);
 
@@ -47,6 +48,7 @@ struct Life {
     is_told: bool,
     /// What the environment of a container lacks, as it was told last.
     lacks: Option<String>,
+    ephemeral: Ephemeral,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,7 @@ impl Life {
             events: PodEvents::default(),
             is_told: false,
             lacks: None,
+            ephemeral: Ephemeral::default(),
         }
     }
 
@@ -92,7 +95,7 @@ impl Life {
     }
 }
 
-fn rest(since: Moment, time: Duration, handle: &Handle) -> Option<Duration> {
+pub(super) fn rest(since: Moment, time: Duration, handle: &Handle) -> Option<Duration> {
     let rest = time.checked_sub(handle.core().clock.since(since));
     rest.filter(|rest| !rest.is_zero())
 }
@@ -125,11 +128,11 @@ impl Kubelet {
                 life.events.deadline_exceeded(handle, pod);
                 return None;
             }
-            let next = life.live(handle, pod);
+            let next = life.live_on(handle, pod);
             let left = Duration::from_secs(limit).saturating_sub(age.unwrap_or_default());
             return Some(next.map_or(left, |next| next.min(left)));
         }
-        life.live(handle, pod)
+        life.live_on(handle, pod)
     }
 
     /// Ends the containers of a Pod that is being deleted, and removes the Pod. Returns the time until it does.
@@ -171,6 +174,21 @@ impl Kubelet {
 }
 
 impl Life {
+    /// Moves the containers on, and then the ephemeral ones.
+    fn live_on(&mut self, handle: &Handle, pod: &Value) -> Option<Duration> {
+        let next = self.live(handle, pod);
+        if self.step == Step::Starting {
+            return next;
+        }
+        let rule = applied(handle, pod, self.rule);
+        let fails = rule.is_some_and(|rule| rule.behaviour == Behaviour::ImagePullError);
+        let refused = |image: &str| fails || cannot_be_pulled(image);
+        let of_ephemeral = self
+            .ephemeral
+            .reconcile(handle, pod, refused, &mut self.events);
+        next.into_iter().chain(of_ephemeral).min()
+    }
+
     fn live(&mut self, handle: &Handle, pod: &Value) -> Option<Duration> {
         let rule = applied(handle, pod, self.rule);
         self.rule = rule.map(|rule| rule.number);
@@ -210,12 +228,12 @@ impl Life {
                     self.enter(Step::PullBackOff, handle);
                     return self.live(handle, pod);
                 };
-                pod_status::waiting(handle, pod, "ErrImagePull", refused);
+                pod_status::waiting(handle, pod, pod_status::PULL, refused);
                 self.tell_pull(handle, pod, refused);
                 Some(rest)
             }
             Step::PullBackOff => {
-                pod_status::waiting(handle, pod, "ImagePullBackOff", refused);
+                pod_status::waiting(handle, pod, pod_status::BACK_OFF, refused);
                 self.tell_pull(handle, pod, refused);
                 None
             }

@@ -3,6 +3,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `kubelet.rs` | the steps in the life of a Pod |
+//! | `ephemeral.rs` | the steps in the life of ephemeral containers |
+//! | `ephemeral_status.rs` | what each of these steps writes into the status |
 //! | `probes.rs` | when the probes of a container succeed and fail |
 //! | `environment.rs` | what the environment of a container needs |
 //! | `pod_status.rs` | what each step writes into the status |
@@ -10,6 +12,10 @@
 //! | `pod_events.rs` | the Events of each step |
 
 mod environment;
+mod ephemeral;
+mod ephemeral_status;
+#[cfg(test)]
+mod ephemeral_test;
 #[cfg(test)]
 mod events_test;
 mod kubelet;

@@ -166,13 +166,15 @@ impl PodEvents {
 
 /// The path of a container in its Pod, as Events name it.
 fn path(pod: &Value, container: &Value) -> String {
-    let init = pod["spec"]["initContainers"].as_array();
-    let is_init = init.is_some_and(|init| init.iter().any(|one| one["name"] == container["name"]));
-    let list = match is_init {
-        true => "initContainers",
-        false => "containers",
+    let name = &container["name"];
+    let has = |list: &&str| {
+        let mut all = pod["spec"][*list].as_array().into_iter().flatten();
+        all.any(|one| one["name"] == *name)
     };
-    format!("spec.{list}{{{}}}", text(&container["name"]))
+    let list = ["initContainers", "ephemeralContainers"]
+        .into_iter()
+        .find(has);
+    format!("spec.{}{{{}}}", list.unwrap_or("containers"), text(name))
 }
 
 fn text(value: &Value) -> &str {

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::ephemeral_status::set_ephemeral;
 use super::pod_conditions::{condition, is_ready, uninitialized, unready};
 use crate::api::Handle;
 use crate::controllers::simulator::node;
@@ -52,13 +53,27 @@ pub(super) fn cannot_be_pulled(image: &str) -> bool {
 }
 
 /// Changes the status of a Pod that has not ended.
-fn write(handle: &Handle, pod: &Value, mut change: impl FnMut(&mut Value)) {
+pub(super) fn write(handle: &Handle, pod: &Value, mut change: impl FnMut(&mut Value)) {
     update(handle, &pods(), pod, "status", |pod| {
         if !is_terminal(pod) {
             change(pod);
         }
     });
 }
+
+/// Why an image cannot be pulled: the reason in the status of its container decides the text.
+pub(super) fn pull_failure(reason: &str, image: &str) -> String {
+    let failed = format!("failed to pull image {image:?}: no such host");
+    match reason {
+        BACK_OFF => format!("Back-off pulling image {image:?}: {PULL}: {failed}"),
+        _ => failed,
+    }
+}
+
+/// The reason of a container whose image could not be pulled.
+pub(super) const PULL: &str = "ErrImagePull";
+/// The reason of a container whose image will be pulled again.
+pub(super) const BACK_OFF: &str = "ImagePullBackOff";
 
 /// Reports that no container runs yet. `broken` tells which images cannot be pulled.
 pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl Fn(&str) -> bool) {
@@ -72,14 +87,7 @@ pub(super) fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: impl F
             let blamed = broken(image);
             let mut state = json!({"reason": if blamed { reason } else { starting }});
             if blamed {
-                let failed = format!("failed to pull image {image:?}: no such host");
-                let text = match reason {
-                    "ImagePullBackOff" => {
-                        format!("Back-off pulling image {image:?}: ErrImagePull: {failed}")
-                    }
-                    _ => failed,
-                };
-                state["message"] = json!(text);
+                state["message"] = json!(pull_failure(reason, image));
             }
             (json!({"waiting": state}), false, false)
         };
@@ -332,7 +340,7 @@ fn write_init(handle: &Handle, pod: &Value, name: &str, change: impl Fn(&Value, 
     });
 }
 
-fn running_since(old: &Value, now: &str) -> Value {
+pub(super) fn running_since(old: &Value, now: &str) -> Value {
     let started = old.pointer("/state/running/startedAt").cloned();
     json!({"running": {"startedAt": started.unwrap_or_else(|| json!(now))}})
 }
@@ -376,6 +384,11 @@ pub(super) fn exited(handle: &Handle, pod: &Value, exit: Exit) {
             }
         });
         let has_init = has_init(pod);
+        set_ephemeral(pod, |_, old, status| {
+            if old["state"]["running"].is_object() {
+                status["state"] = json!({"terminated": terminated(old, Exit::TERMINATED, &now)});
+            }
+        });
         let status = &mut pod["status"];
         status["containerStatuses"] = containers;
         if has_init {
@@ -454,7 +467,7 @@ fn begin_logs(handle: &Handle, pod: &Value) {
     }
 }
 
-fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
+pub(super) fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
     let core = handle.core();
     for container in containers(pod, list).filter(|one| one["name"] == name) {
         let (log, new) = core.containers.log(meta::uid(pod), name);
@@ -471,6 +484,10 @@ pub(super) type List = (&'static str, &'static str);
 
 pub(super) const MAIN: List = ("/spec/containers", "/status/containerStatuses");
 pub(super) const INIT: List = ("/spec/initContainers", "/status/initContainerStatuses");
+pub(super) const EPHEMERAL: List = (
+    "/spec/ephemeralContainers",
+    "/status/ephemeralContainerStatuses",
+);
 
 pub(super) fn containers(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
     let containers = pod.pointer(list.0).and_then(Value::as_array);
@@ -488,7 +505,7 @@ pub(super) fn running_containers(pod: &Value) -> impl Iterator<Item = &Value> {
         let mut statuses = statuses_of(pod, list);
         statuses.any(|one| one["name"] == container["name"] && one["state"]["running"].is_object())
     };
-    [INIT, MAIN]
+    [INIT, MAIN, EPHEMERAL]
         .into_iter()
         .flat_map(move |list| containers(pod, list).filter(move |one| runs(list, one)))
 }
@@ -526,7 +543,11 @@ fn statuses(
 }
 
 /// The status of each container: as it was, and then changed by `change`, which gets the specification and the old status.
-fn changed(pod: &Value, list: List, change: impl Fn(&Value, &Value, &mut Value)) -> Value {
+pub(super) fn changed(
+    pod: &Value,
+    list: List,
+    change: impl Fn(&Value, &Value, &mut Value),
+) -> Value {
     let old = pod.pointer(list.1).and_then(Value::as_array);
     let status = |container: &Value| {
         let image = container["image"].as_str().unwrap_or_default();

@@ -1,15 +1,15 @@
 use std::collections::HashMap;
 
-use cel::Program;
 use cel::common::ast::{
     ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
-    SourceInfo, StructExpr, operators,
+    StructExpr, operators,
 };
 
 use super::issues::Issues;
 use super::literals;
 use super::overloads::named_type;
 use super::unify::{Unifier, most_general};
+use crate::schema::cel::compile::Parsed;
 use crate::schema::cel::made;
 use crate::schema::cel::types::{LIST, MAP, TYPE, Type};
 use crate::schema::cel::walk::qualified;
@@ -39,11 +39,14 @@ impl Checked {
 /// # Errors
 /// The text of the server's compiler.
 pub(in crate::schema::cel) fn check(
-    program: &Program,
+    parsed: Parsed,
     variables: &[(&str, Type)],
     makes_patches: bool,
 ) -> Result<Checked, String> {
-    let mut expression = program.expression().clone();
+    let Parsed {
+        mut expression,
+        places,
+    } = parsed;
     let variables = variables.iter();
     let mut checker = Checker {
         unifier: Unifier::default(),
@@ -74,10 +77,9 @@ pub(in crate::schema::cel) fn check(
     if issues.is_empty() {
         literals::check(&checked, &mut issues);
     }
-    let info: &SourceInfo = program.source_info();
     match issues.is_empty() {
         true => Ok(checked),
-        false => Err(issues.show(info)),
+        false => Err(issues.show(&places)),
     }
 }
 

@@ -29,21 +29,36 @@ impl Issues {
 
     /// The errors in the order of the source, each with its line and a caret.
     pub(super) fn show(self, info: &SourceInfo) -> String {
-        let mut placed: Vec<((usize, usize), String)> = self
-            .found
-            .into_iter()
-            .map(|(id, text)| (place(info, id), text))
-            .collect();
+        let found = self.found.into_iter();
+        let mut placed: Vec<((usize, usize), String)> =
+            found.map(|(id, text)| (place(info, id), text)).collect();
         placed.sort_by_key(|(place, _)| *place);
-        let mut shown: Vec<String> = placed
-            .into_iter()
-            .map(|(place, text)| show(info, place, &text))
-            .collect();
-        if self.others > 0 {
-            shown.push(format!("{} more errors were truncated", self.others));
-        }
-        shown.join("\n")
+        let all = placed.len() + self.others;
+        let placed = placed
+            .iter()
+            .map(|(place, text)| (Some(*place), text.as_str()));
+        show(&info.source, placed, all)
     }
+}
+
+/// The first of these errors, each with its place if it has one. There are `all` errors.
+pub(in crate::schema::cel) fn show<'a>(
+    source: &str,
+    errors: impl Iterator<Item = (Option<(usize, usize)>, &'a str)>,
+    all: usize,
+) -> String {
+    let lines: Vec<&str> = source.split('\n').collect();
+    let mut shown: Vec<String> = errors
+        .take(MOST)
+        .map(|(place, text)| match place {
+            Some(place) => at_place(&lines, place, text),
+            None => format!("ERROR: <input>:-1:0: {text}"),
+        })
+        .collect();
+    if all > MOST {
+        shown.push(format!("{} more errors were truncated", all - MOST));
+    }
+    shown.join("\n")
 }
 
 /// The line and the column of an expression, both from 0.
@@ -59,9 +74,10 @@ fn place(info: &SourceInfo, id: u64) -> (usize, usize) {
     at
 }
 
-fn show(info: &SourceInfo, (row, column): (usize, usize), text: &str) -> String {
+/// An error with the line of its place and a caret below it.
+fn at_place(lines: &[&str], (row, column): (usize, usize), text: &str) -> String {
     let error = format!("ERROR: <input>:{}:{}: {text}", row + 1, column + 1);
-    let line = info.source.split('\n').nth(row).unwrap_or_default();
+    let line = lines.get(row).copied().unwrap_or_default();
     if line.len() > LONGEST_LINE {
         return error;
     }

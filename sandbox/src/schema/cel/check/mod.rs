@@ -19,4 +19,5 @@ mod overloads;
 mod unify;
 
 pub(super) use checker::{Checked, check};
+pub(super) use issues::show;
 pub(super) use overloads::{is_function, named_type};

@@ -269,22 +269,47 @@ fn a_rule_of_any_depth_is_compiled_and_evaluated_on_a_small_stack() {
     };
     let held = [
         around("(", ")", 12),
-        around("(", ")", 90),
-        around("[1].all(x, ", ")", 20),
-        around("!!", "", 40),
-        format!("1{} > 0", "+1".repeat(120)),
-        format!("true{}", " && true".repeat(1_000)),
-        format!("{}true", "false ? false : ".repeat(60)),
+        around("(", ")", 249),
+        around("[1].all(x, ", ")", 60),
+        around("!!", "", 49_998),
+        format!("1{} > 0", "+1".repeat(249)),
+        format!("true{}", " && true".repeat(12_499)),
+        format!("{}true", "false ? false : ".repeat(249)),
     ];
     let refused = [
-        around("(", ")", 16_000),
-        around("[", "]", 16_000),
-        around("{1: ", "}", 6_000),
-        around("[1].all(x, ", ")", 2_000),
-        format!("1{} > 0", "+1".repeat(16_000)),
-        format!("self{}", ".a".repeat(16_000)),
-        format!("{}true", "false ? false : ".repeat(2_000)),
-        format!("{}true", "!-".repeat(16_000)),
+        around("(", ")", 250),
+        around("(", ")", 49_998),
+        around("[", "]", 49_998),
+        around("{1: ", "}", 19_999),
+        around("[1].all(x, ", ")", 8_333),
+        format!("{}true", "false ? false : ".repeat(6_249)),
+    ];
+    let refused = refused.map(|rule| (rule, "expression recursion limit exceeded: 250"));
+    let chains = [
+        format!("1{} > 0", "+1".repeat(250)),
+        format!("1{} > 0", "+1".repeat(49_997)),
+        format!("self{}", ".a".repeat(49_998)),
+        format!("self{}", "[0]".repeat(33_332)),
+        format!("self{}", ".a()".repeat(24_999)),
+    ];
+    let chains = chains.map(|rule| (rule, "max recursion depth exceeded"));
+    let others = [
+        (
+            format!("{}\n", "#".repeat(16_000)).repeat(6),
+            "more errors were truncated",
+        ),
+        (
+            format!("{}true", "!-".repeat(49_998)),
+            "no viable alternative",
+        ),
+        (
+            format!("true{} +", " ".repeat(99_990)),
+            ":99997: Syntax error: ",
+        ),
+        (
+            format!("true{}", " ".repeat(99_997)),
+            "expression code point size exceeds limit: size: 100001, limit 100000",
+        ),
     ];
     // The stack size of a runtime's threads.
     let small = std::thread::Builder::new().stack_size(2 << 20);
@@ -292,8 +317,9 @@ fn a_rule_of_any_depth_is_compiled_and_evaluated_on_a_small_stack() {
         for rule in held {
             assert_eq!(holds(&rule), Ok(true), "{rule:.100}");
         }
-        for rule in refused {
-            assert!(holds(&rule).is_err(), "{rule:.100}");
+        for (rule, why) in refused.into_iter().chain(chains).chain(others) {
+            let error = holds(&rule).expect_err(&rule[..40]);
+            assert!(error.contains(why), "{rule:.100}: {error:.1000}");
         }
     });
     checked.unwrap().join().unwrap();

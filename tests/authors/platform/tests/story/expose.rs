@@ -47,7 +47,8 @@ async fn a_deployment_is_exposed_with_its_port_and_a_budget() {
     // A wrong port is told once, is not retried, and leaves the Service as it is.
     expose(&cluster, Some("http")).await;
     cluster.settle().await;
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    // A server removes an Event after an hour.
+    tokio::time::sleep(Duration::from_secs(3000)).await;
     let told = events(&cluster, "ReconcileFailed").await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].series.is_none(), "{told:?}");

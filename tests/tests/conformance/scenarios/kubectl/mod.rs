@@ -12,7 +12,7 @@ mod rollout;
 pub(super) use change::{apply, attributes, patches};
 pub(super) use create::{create, run_and_expose};
 pub(super) use delete::{delete, wait};
-pub(super) use read::{access, describe, discovery, get, nodes, pods};
+pub(super) use read::{access, describe, discovery, get, jobs, nodes, pods};
 pub(super) use rollout::{rollout, scale, set};
 
 use serde_json::json;
@@ -20,21 +20,21 @@ use serde_json::json;
 use crate::run::{Ask, Run};
 
 /// Runs commands in order. Each is its own name.
-async fn commands(run: &mut Run, lines: &[&str]) {
+pub(super) async fn commands(run: &mut Run, lines: &[&str]) {
     for line in lines {
         run.kubectl(line, line, "").await;
     }
 }
 
 /// Runs commands with names, in order.
-async fn named(run: &mut Run, commands: &[(&str, &str)]) {
+pub(super) async fn named(run: &mut Run, commands: &[(&str, &str)]) {
     for (name, line) in commands {
         run.kubectl(name, line, "").await;
     }
 }
 
 /// Creates the service account that a Pod needs, if the server did not.
-async fn account(run: &mut Run) {
+pub(super) async fn account(run: &mut Run) {
     let accounts = run.path("v1/serviceaccounts");
     let account = json!({"metadata": {"name": "default"}});
     run.until(Ask::post(accounts, account), |answer| {

@@ -1,3 +1,8 @@
+use std::time::Duration;
+
+use pilothouse::k8s::jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
 use super::{super::gadget, account, commands, named};
 use crate::run::{Ask, Run};
 
@@ -27,6 +32,14 @@ pub(crate) async fn get(run: &mut Run) {
             "get deploy web -o go-template={{.metadata.name}}{{len(.spec.template.spec.containers)}}",
             "get deploy web -o go-template={{range(.spec.template.spec.containers)}}{{.name}}{{end}}",
             "get deploy web -o custom-columns=NAME:.metadata.name,IMAGE:.spec.template.spec.containers[0].image",
+            "get deploy web -o jsonpath-as-json={.spec.template.spec.containers[*].image}",
+            "get deploy,svc -l app=web -o jsonpath-as-json={.items[*].metadata.name}",
+            "get deploy web -o jsonpath-file=outputs/containers.jsonpath",
+            "get deploy web -o jsonpath-file=outputs/none.jsonpath",
+            "get deploy web -o go-template-file=outputs/containers.gotemplate",
+            "get deploy web -o custom-columns-file=outputs/columns.txt",
+            "get deploy web -o kyaml",
+            "get cm,svc -l app=web -o kyaml",
             "get configmaps --sort-by=.metadata.name",
             "get configmaps --field-selector=metadata.name=settings",
             "get configmaps --field-selector=data.level=info",
@@ -63,6 +76,13 @@ pub(crate) async fn get(run: &mut Run) {
             "get configmap settings -o unknown",
             "get configmap settings -o jsonpath={.data",
             "get deploy web --output-watch-events --watch --request-timeout=1s",
+        ],
+    )
+    .await;
+    without_repairs(run).await;
+    commands(
+        run,
+        &[
             "events",
             "events --for=deployment/web -o json",
             "events --types=Normal",
@@ -71,6 +91,15 @@ pub(crate) async fn get(run: &mut Run) {
         ],
     )
     .await;
+}
+
+/// Deletes the events of a real server about an address that its controller of addresses saw too late.
+async fn without_repairs(run: &mut Run) {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let events = run.path("v1/events");
+    let repairs = "fieldSelector=reason%3DClusterIPNotAllocated";
+    let deleted = run.send_unrecorded(Ask::delete(format!("{events}?{repairs}")));
+    assert_eq!(deleted.await.code, 200);
 }
 
 pub(crate) async fn describe(run: &mut Run) {
@@ -83,6 +112,7 @@ pub(crate) async fn describe(run: &mut Run) {
     let one = gadget::gadget("one", serde_json::json!({"items": [{"name": "a"}]}));
     let path = run.path(gadget::GADGETS);
     run.send_unrecorded(Ask::post(path, one)).await;
+    without_repairs(run).await;
     commands(
         run,
         &[
@@ -168,6 +198,8 @@ pub(crate) async fn access(run: &mut Run) {
             "auth can-i get /metrics --as=ann",
             "auth can-i create namespaces --as=ann",
             "auth can-i '*' '*'",
+            "auth can-i --list",
+            "auth can-i --list --as=admin --as-group=system:masters",
             "auth can-i --list --as=ann",
             "auth can-i --list --as=ann --no-headers",
             "auth can-i --list --as=bob --as-group=staff",
@@ -185,7 +217,61 @@ pub(crate) async fn access(run: &mut Run) {
     .await;
 }
 
-/// Pods that no node runs.
+/// The duration of Jobs, whose states the scenario sets, because nobody runs them.
+pub(crate) async fn jobs(run: &mut Run) {
+    // Half a minute before the cell changes, as long as that is from the creation to the last command.
+    let seconds = 3 * 3600 + 20 * 60 + 20;
+    let begun = Timestamp::now() - SignedDuration::from_secs(seconds);
+    let begun = begun.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let of = |kind: &str| json!({"type": kind, "status": "True"});
+    let from = |begin: &str, end: &str, conditions: [&str; 2]| json!({"startTime": begin, "completionTime": end, "conditions": conditions.map(of)});
+    let complete = ["SuccessCriteriaMet", "Complete"];
+    let why = ["FailureTarget", "Failed"].map(of);
+    let failed = json!({"startTime": begun, "conditions": why});
+    let path = run.path("batch/v1/jobs");
+    for (name, status) in [
+        ("waiting", json!({})),
+        ("running", json!({"startTime": begun, "active": 1})),
+        ("failed", failed),
+        (
+            "done",
+            from("2026-01-01T00:00:00Z", "2026-01-01T05:30:00Z", complete),
+        ),
+        (
+            "long",
+            from("2026-01-01T00:00:00Z", "2026-01-04T07:00:00Z", complete),
+        ),
+        (
+            "short",
+            from("2026-01-01T00:00:00Z", "2026-01-01T00:05:30Z", complete),
+        ),
+    ] {
+        let job = json!({"metadata": {"name": name}, "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "main", "image": "main:1"}]}}}});
+        run.send_unrecorded(Ask::post(&path, job)).await;
+        let status = Ask::merge(format!("{path}/{name}/status"), json!({"status": status}));
+        run.step(format!("set: {name}"), status).await;
+        run.step(
+            format!("table: {name}"),
+            Ask::get(format!("{path}/{name}")).table(),
+        )
+        .await;
+    }
+    commands(
+        run,
+        &[
+            "get jobs",
+            "get jobs -o wide",
+            "get job running --no-headers",
+            "get jobs done long -o custom-columns=NAME:.metadata.name,START:.status.startTime",
+            "describe job done",
+        ],
+    )
+    .await;
+}
+
+/// Pods that no node runs. So `exec`, `cp`, `attach` and `port-forward` fail here, on both servers alike. Where they succeed a kubelet answers them,
+/// and the real control plane has none: the suite `tests/client` looks at what kubectl does on the sandbox alone.
 pub(crate) async fn pods(run: &mut Run) {
     account(run).await;
     commands(
