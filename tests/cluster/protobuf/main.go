@@ -7,7 +7,8 @@
 // one lacks, for older servers. Run this program in a module that requires k8s.io/api, apimachinery, apiextensions-apiserver, client-go and
 // kube-aggregator of each release, with the older tables as further arguments of the newest one:
 //
-//	go run . v1.37.2 v1.36.json v1.35.json v1.34.json v1.33.json | gzip -n9 > framework/src/client/codec/protobuf/messages.json.gz
+//	go run . v1.37.2 v1.36.json v1.35.json v1.34.json v1.33.json > all.json
+//	go run . --client all.json > framework/src/client/codec/protobuf/messages.txt
 //
 // The generated.proto files lack the JSON names, and what Go writes when a field is not set. Both are in the tags of the Go
 // types, which also have the numbers.
@@ -27,11 +28,16 @@
 //	#Time@name, ...      a type with a JSON form of its own, and its message
 //
 // and then "=Name" if the name of the field in Go is not the JSON name with a capital letter.
+//
+// The client's form of the same table can be used without being unpacked, message by message. It has lines: the source; for each kind
+// "apiVersion/kind message"; an empty one; and for each message its fields, in the order of their numbers, as "field:text" with spaces
+// between. A message is the number of its line, from 0, and there are no names in Go.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -71,6 +77,10 @@ var (
 )
 
 func main() {
+	if os.Args[1] == "--client" {
+		printForClient(read(os.Args[2]))
+		return
+	}
 	all := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme,
@@ -97,28 +107,65 @@ func main() {
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
-	err := out.Encode(map[string]any{
-		"source": "k8s.io/kubernetes " + os.Args[1], "kinds": kinds, "messages": messages,
-	})
+	if err := out.Encode(table{"k8s.io/kubernetes " + os.Args[1], kinds, messages}); err != nil {
+		panic(err)
+	}
+}
+
+type table struct {
+	Source   string                       `json:"source"`
+	Kinds    map[string]string            `json:"kinds"`
+	Messages map[string]map[string]string `json:"messages"`
+}
+
+func read(path string) (read table) {
+	file, err := os.ReadFile(path)
 	if err != nil {
 		panic(err)
 	}
+	if err := json.Unmarshal(file, &read); err != nil {
+		panic(err)
+	}
+	return read
+}
+
+func printForClient(all table) {
+	fmt.Println(all.Source)
+	lines := map[string]int{}
+	names := slices.Sorted(maps.Keys(all.Messages))
+	for line, name := range names {
+		lines[name] = line
+	}
+	for _, kind := range slices.Sorted(maps.Keys(all.Kinds)) {
+		fmt.Println(kind, lines[all.Kinds[kind]])
+	}
+	fmt.Println()
+	for _, name := range names {
+		fields := slices.Collect(maps.Keys(all.Messages[name]))
+		slices.SortFunc(fields, func(one, other string) int {
+			return number(all.Messages[name][one]) - number(all.Messages[name][other])
+		})
+		for i, field := range fields {
+			text, _, _ := strings.Cut(all.Messages[name][field], "=")
+			if kind, message, found := strings.Cut(text, "@"); found {
+				text = fmt.Sprintf("%s@%d", kind, lines[message])
+			}
+			fields[i] = field + ":" + text
+		}
+		fmt.Println(strings.Join(fields, " "))
+	}
+}
+
+// The number with which a text begins.
+func number(text string) (number int) {
+	fmt.Sscan(text, &number)
+	return number
 }
 
 // Adds what an older table has and this one lacks. The number of a field is never used again. A newer release does not write
 // the field, so it is only there if it is set.
 func keep(path string) {
-	file, err := os.ReadFile(path)
-	if err != nil {
-		panic(err)
-	}
-	var older struct {
-		Kinds    map[string]string
-		Messages map[string]map[string]string
-	}
-	if err := json.Unmarshal(file, &older); err != nil {
-		panic(err)
-	}
+	older := read(path)
 	for kind, message := range older.Kinds {
 		if _, has := kinds[kind]; !has {
 			kinds[kind] = message

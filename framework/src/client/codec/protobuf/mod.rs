@@ -23,7 +23,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `messages.json.gz`, `table.rs`, `table_builder.rs` | the messages of the built-in kinds |
+//! | `messages.txt`, `table.rs` | the messages of the built-in kinds |
 //! | `wire.rs` | numbers, tags and lengths |
 //! | `envelope.rs` | the envelope of an object |
 //! | `fields.rs` | the fields of a message in the form of JSON, and those with many values |
@@ -38,7 +38,6 @@ mod form;
 mod input;
 mod reader;
 mod table;
-mod table_builder;
 #[cfg(test)]
 mod tests;
 mod wire;
