@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -41,11 +42,17 @@ import (
 	codeexec "k8s.io/utils/exec"
 )
 
+// noImage begins the images that cannot be pulled, as in the sandbox.
+const noImage = "registry.invalid/"
+
 // echoPort is the port on which each Pod echoes what it reads. "bye" at the end of a message ends the connection.
 const echoPort = 7
 
-// writeLine is the command that writes its argument as a line to the container's own output.
+// writeLine is the command that writes its arguments as a line to the container's own output.
 const writeLine = "write-line"
+
+// printSize is the command that prints the first size of its terminal.
+const printSize = "print-size"
 
 // runKubelet serves one node of an existing cluster: with the HTTP server of the kubelet, and with the streaming server and the reader of
 // logs that container runtimes use. Only the runtime below them is our own: the programs of a container are those of this machine, in a
@@ -165,10 +172,10 @@ func (n *node) sync(ctx context.Context, pod *v1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		err = pods.Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
-	case pod.Status.Phase == v1.PodPending:
+	case pod.Status.Phase == v1.PodPending && pod.Status.StartTime == nil:
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			newest, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-			if err == nil && newest.Status.Phase == v1.PodPending {
+			if err == nil && newest.Status.StartTime == nil {
 				n.run(newest)
 				_, err = pods.UpdateStatus(ctx, newest, metav1.UpdateOptions{})
 			}
@@ -180,11 +187,18 @@ func (n *node) sync(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// run sets the status of a Pod whose containers run.
+// run sets the status of a Pod whose containers run, or wait for an image.
 func (n *node) run(pod *v1.Pod) {
 	now := metav1.Now()
-	pod.Status.Phase = v1.PodRunning
 	pod.Status.StartTime = &now
+	if image := pod.Spec.Containers[0].Image; strings.HasPrefix(image, noImage) {
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: image,
+			State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+		}}
+		return
+	}
+	pod.Status.Phase = v1.PodRunning
 	for _, kind := range []v1.PodConditionType{v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled} {
 		condition := v1.PodCondition{Type: kind, Status: v1.ConditionTrue, LastTransitionTime: now}
 		pod.Status.Conditions = append(pod.Status.Conditions, condition)
@@ -208,15 +222,11 @@ func (n *node) GetPodByName(namespace, name string) (*v1.Pod, bool) {
 	return pod, err == nil
 }
 
-// container returns the ID of a container that runs, and an error for another one: that of the kubelet for exec.
-func (n *node) container(podFullName, name string) (string, error) {
-	if pod, found := n.podByFullName(podFullName); found {
-		status, found := podutil.GetContainerStatus(pod.Status.ContainerStatuses, name)
-		if found && status.State.Running != nil {
-			return status.ContainerID, nil
-		}
-	}
-	return "", fmt.Errorf("container not found (%q)", name)
+// container returns the ID of a container that runs.
+func (n *node) container(podFullName, name string) (string, bool) {
+	pod, _ := n.podByFullName(podFullName)
+	status, found := podutil.GetContainerStatus(pod.Status.ContainerStatuses, name)
+	return status.ContainerID, found && status.State.Running != nil
 }
 
 func (n *node) podByFullName(full string) (*v1.Pod, bool) {
@@ -225,9 +235,9 @@ func (n *node) podByFullName(full string) (*v1.Pod, bool) {
 }
 
 func (n *node) GetExec(_ context.Context, pod string, _ types.UID, name string, command []string, streams remotecommand.Options) (*url.URL, error) {
-	id, err := n.container(pod, name)
-	if err != nil {
-		return nil, err
+	id, runs := n.container(pod, name)
+	if !runs {
+		return nil, fmt.Errorf("container not found (%q)", name)
 	}
 	answer, err := n.streaming.GetExec(&runtimeapi.ExecRequest{
 		ContainerId: id, Cmd: command, Tty: streams.TTY, Stdin: streams.Stdin, Stdout: streams.Stdout, Stderr: streams.Stderr,
@@ -239,9 +249,9 @@ func (n *node) GetExec(_ context.Context, pod string, _ types.UID, name string, 
 }
 
 func (n *node) GetAttach(_ context.Context, pod string, _ types.UID, name string, streams remotecommand.Options) (*url.URL, error) {
-	id, err := n.container(pod, name)
-	if err != nil {
-		return nil, err
+	id, runs := n.container(pod, name)
+	if !runs {
+		return nil, fmt.Errorf("container %s not found in pod %s", name, pod)
 	}
 	answer, err := n.streaming.GetAttach(&runtimeapi.AttachRequest{
 		ContainerId: id, Tty: streams.TTY, Stdin: streams.Stdin, Stdout: streams.Stdout, Stderr: streams.Stderr,
@@ -265,8 +275,8 @@ func (n *node) GetKubeletContainerLogs(ctx context.Context, pod, name string, op
 	if options.Previous {
 		return fmt.Errorf("previous terminated container %q in pod %q not found", name, found.Name)
 	}
-	id, err := n.container(pod, name)
-	if err != nil {
+	id, isRunning := n.container(pod, name)
+	if !isRunning {
 		return fmt.Errorf("container %q in pod %q is not available", name, found.Name)
 	}
 	wanted := &logs.LogOptions{
@@ -314,13 +324,18 @@ func (m *machine) log(id string) *containerLog {
 	return log
 }
 
-func (m *machine) Exec(ctx context.Context, id string, command []string, in io.Reader, out, err io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (m *machine) Exec(ctx context.Context, id string, command []string, in io.Reader, out, err io.WriteCloser, _ bool, sizes <-chan remotecommand.TerminalSize) error {
 	if len(command) == 0 {
 		return errors.New("no command")
 	}
-	if command[0] == writeLine {
+	switch command[0] {
+	case writeLine:
 		m.log(id).write(strings.Join(command[1:], " "))
 		return nil
+	case printSize:
+		size := <-sizes
+		_, failed := fmt.Fprintf(out, "%dx%d", size.Width, size.Height)
+		return failed
 	}
 	return m.run(ctx, id, command, in, out, err)
 }
@@ -349,6 +364,10 @@ func (m *machine) run(ctx context.Context, id string, command []string, in io.Re
 		program.Stderr = err
 	}
 	if failed := program.Start(); failed != nil {
+		// A runtime looks for a program with a path itself.
+		if missing := (*fs.PathError)(nil); errors.As(failed, &missing) {
+			failed = fmt.Errorf("exec: %q: stat %s: %w", command[0], command[0], missing.Err)
+		}
 		return fmt.Errorf("failed to exec in container: OCI runtime exec failed: exec failed: unable to start container process: %w", failed)
 	}
 	go func() {

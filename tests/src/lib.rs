@@ -2,6 +2,7 @@
 
 mod attributes;
 pub mod chromium;
+pub mod containers;
 pub mod gauges;
 pub mod interface;
 pub mod kubectl;

@@ -7,7 +7,10 @@ use pilothouse::{
     k8s::api::core::v1::Pod,
 };
 use pilothouse_sandbox::Sandbox;
-use pilothouse_tests::kubectl::programs;
+use pilothouse_tests::{
+    containers::{self, ECHO},
+    kubectl::programs,
+};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -16,10 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    programs,
-    target::{Nodes, Target},
-};
+use crate::target::{Nodes, Target};
 
 /// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -103,7 +103,8 @@ async fn kubectl_runs_processes_and_forwards_ports_without_websockets() {
 
 async fn runs_and_forwards(program: &Path, websockets: bool) {
     let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
-    programs::register(&sandbox);
+    let folder = tempfile::tempdir().unwrap();
+    containers::register(&sandbox, folder.path());
     let server = sandbox
         .serve_https(([127, 0, 0, 1], 0).into())
         .await
@@ -307,8 +308,8 @@ async fn copy(kubectl: &Kubectl<'_>, namespace: &str) {
     let content = "line\n".repeat(100_000);
     std::fs::write(&here, &content).unwrap();
     for (from, to) in [
-        (here.to_str().unwrap(), "web:/there"),
-        ("web:/there", back.to_str().unwrap()),
+        (here.to_str().unwrap(), "web:there"),
+        ("web:there", back.to_str().unwrap()),
     ] {
         let (code, output, errors) = kubectl.run(&["-n", namespace, "cp", from, to]).await;
         assert_eq!((code, output.as_str()), (Some(0), ""), "{from}: {errors}");
@@ -318,7 +319,7 @@ async fn copy(kubectl: &Kubectl<'_>, namespace: &str) {
 
 /// Reaches two connections at one port, and learns that nothing listens at another.
 async fn forward(kubectl: &Kubectl<'_>, namespace: &str) {
-    let ports = [format!(":{}", programs::ECHO), ":9".to_owned()];
+    let ports = [format!(":{ECHO}"), ":9".to_owned()];
     let forward = ["-n", namespace, "port-forward", "web", &ports[0], &ports[1]];
     let mut forwarding = kubectl.start(&forward);
     let mut lines = BufReader::new(forwarding.stdout.take().unwrap()).lines();
@@ -373,7 +374,7 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
         assert_eq!((code, token.matches('.').count()), (Some(0), 2), "{errors}");
     }
 
-    target.write_log("web", "one\ntwo\n");
+    target.write_log("web", &["one", "two"]).await;
     let all = kubectl.run(&["-n", namespace, "logs", "web"]).await;
     assert_eq!(
         all,
@@ -402,7 +403,8 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
     for line in ["two", "three", "four"] {
         let next = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
         assert_eq!(next.as_deref(), Some(line));
-        target.write_log("web", if line == "two" { "three\n" } else { "four\n" });
+        let written = if line == "two" { "three" } else { "four" };
+        target.write_log("web", &[written]).await;
     }
     drop(follow);
     let other = kubectl
@@ -422,14 +424,16 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
 async fn processes(kubectl: &Kubectl<'_>, target: &Target) {
     let namespace = target.namespace.as_str();
     let ok = |output: &str| (Some(0), output.to_owned(), String::new());
-    let echo = ["-n", namespace, "exec", "web", "--", "echo", "out", "err"];
-    let echo = kubectl.run(&echo).await;
-    assert_eq!(echo, (Some(0), "out".into(), "err".into()));
+    let execute = ["-n", namespace, "exec", "web", "--"];
+    let shell = async |script: &str| {
+        let line = [&execute[..], &["sh", "-c", script]].concat();
+        kubectl.run(&line).await
+    };
+    let both = shell("printf out; printf err >&2").await;
+    assert_eq!(both, (Some(0), "out".into(), "err".into()));
     let cat = ["-n", namespace, "exec", "-i", "web", "--", "cat"];
     assert_eq!(kubectl.run_with(&cat, "hello\n").await, ok("hello\n"));
-    let exit = kubectl
-        .run(&["-n", namespace, "exec", "web", "--", "exit", "3"])
-        .await;
+    let exit = shell("exit 3").await;
     assert_eq!(exit.0, Some(3), "{exit:?}");
     let nothing = kubectl
         .run(&["-n", namespace, "exec", "web", "--", "nothing"])
@@ -445,7 +449,7 @@ async fn processes(kubectl: &Kubectl<'_>, target: &Target) {
     let mut stdout = attached.stdout.take().unwrap();
     let write = async {
         loop {
-            target.write_log("web", "after\n");
+            target.write_log("web", &["after"]).await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };

@@ -6,9 +6,7 @@
 
 mod differences;
 mod kubectl;
-mod kubelet;
 mod manifests;
-mod programs;
 mod suite;
 mod target;
 mod varied;
@@ -109,7 +107,7 @@ scenarios! {
         shutting_down_stdin_ends_the_input_of_a_process,
         unread_output_is_discarded,
         a_terminal_receives_its_size,
-        attaching_shows_the_output_from_then_on,
+        attaching_reaches_the_process_of_the_container,
         a_command_that_cannot_run_reports_the_reason,
         an_unauthorized_caller_cannot_open_streams,
         a_port_is_reached_through_the_server,

@@ -7,20 +7,21 @@ use pilothouse::{
     client::{Api, AttachParams, Client, ExecParams, LogParams, LogSource},
     k8s::api::core::v1::Pod,
 };
+use pilothouse_tests::containers::{ECHO, PRINT_SIZE};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
 
-use crate::{Target, programs::ECHO};
+use crate::Target;
 
 /// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn a_log_can_be_read_line_by_line_and_whole(target: &Target) {
     let pods = target.running_pod("web").await;
-    target.write_log("web", "one\n\nthree \u{e9}\n");
+    target.write_log("web", &["one", "", "three \u{e9}"]).await;
     let last = LogParams::default().tail(3);
     let lines: Vec<_> = pods.logs("web", &last).await.unwrap().collect().await;
     let lines: Vec<_> = lines.into_iter().map(Result::unwrap).collect();
@@ -34,12 +35,12 @@ pub(crate) async fn a_log_can_be_read_line_by_line_and_whole(target: &Target) {
 
 pub(crate) async fn a_log_is_followed_as_it_is_written(target: &Target) {
     let pods = target.running_pod("web").await;
-    target.write_log("web", "one\n");
+    target.write_log("web", &["one"]).await;
     let params = LogParams::default().tail(1).follow();
     let mut lines = pods.logs("web", &params).await.unwrap();
     assert_eq!(lines.next().await.unwrap().unwrap(), "one");
     for line in ["two", "three"] {
-        target.write_log("web", &format!("{line}\n"));
+        target.write_log("web", &[line]).await;
         let next = timeout(PATIENCE, lines.next()).await;
         assert_eq!(next.unwrap().unwrap().unwrap(), line);
     }
@@ -81,14 +82,14 @@ pub(crate) async fn a_missing_log_is_reported_with_the_reason(target: &Target) {
 
 pub(crate) async fn a_process_returns_its_outputs_and_its_exit_code(target: &Target) {
     let pods = target.running_pod("web").await;
-    let both = ExecParams::new(["echo", "out", "err"]);
+    let both = ExecParams::new(["sh", "-c", "printf out; printf err >&2"]);
     let finished = pods.exec("web", &both).await.unwrap().output().await.unwrap();
     assert_eq!((&finished.stdout[..], &finished.stderr[..]), (&b"out"[..], &b"err"[..]));
     assert!(finished.exit.is_success());
     let one = pods.exec("web", &both.stderr(false)).await.unwrap();
     let finished = one.output().await.unwrap();
     assert_eq!((&finished.stdout[..], &finished.stderr[..]), (&b"out"[..], &b""[..]));
-    let process = pods.exec("web", &ExecParams::new(["exit", "3"])).await;
+    let process = pods.exec("web", &ExecParams::new(["sh", "-c", "exit 3"])).await;
     assert_eq!(process.unwrap().wait().await.unwrap().code(), 3);
 }
 
@@ -117,7 +118,7 @@ pub(crate) async fn shutting_down_stdin_ends_the_input_of_a_process(target: &Tar
 
 pub(crate) async fn unread_output_is_discarded(target: &Target) {
     let pods = target.running_pod("web").await;
-    let flood = ExecParams::new(["flood", "8000000"]);
+    let flood = ExecParams::new(["head", "-c", "8000000", "/dev/zero"]);
     let process = pods.exec("web", &flood).await.unwrap();
     let exit = timeout(PATIENCE, process.wait()).await;
     assert!(exit.unwrap().unwrap().is_success());
@@ -125,12 +126,12 @@ pub(crate) async fn unread_output_is_discarded(target: &Target) {
 
 pub(crate) async fn a_terminal_receives_its_size(target: &Target) {
     let pods = target.running_pod("web").await;
-    let sizes = ExecParams::new(["sizes"]).tty();
+    let sizes = ExecParams::new([PRINT_SIZE]).tty();
     let process = pods.exec("web", &sizes).await.unwrap();
     process.resize(80, 24).await.unwrap();
     let finished = timeout(PATIENCE, process.output()).await.unwrap().unwrap();
     assert_eq!(finished.stdout, b"80x24");
-    let process = pods.exec("web", &ExecParams::new(["wait"])).await.unwrap();
+    let process = pods.exec("web", &ExecParams::new(["cat"]).stdin()).await.unwrap();
     let error = process.resize(80, 24).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -141,31 +142,24 @@ pub(crate) async fn a_terminal_receives_its_size(target: &Target) {
     );
 }
 
-pub(crate) async fn attaching_shows_the_output_from_then_on(target: &Target) {
+pub(crate) async fn attaching_reaches_the_process_of_the_container(target: &Target) {
     let pods = target.running_pod("web").await;
-    target.write_log("web", "before\n");
-    let mut process = pods.attach("web", &AttachParams::default()).await.unwrap();
+    let attach = AttachParams::default().stdin();
+    let mut process = pods.attach("web", &attach).await.unwrap();
+    let mut stdin = process.stdin.take().unwrap();
     let mut stdout = process.stdout.take().unwrap();
-    let mut seen = [0; 6];
-    // The test cannot see whether it is already attached, so it writes until the output arrives.
-    let hear = timeout(PATIENCE, stdout.read_exact(&mut seen));
-    let write = async {
-        loop {
-            target.write_log("web", "after\n");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::select! {
-        heard = hear => assert_eq!(heard.unwrap().unwrap(), 6),
-        () = write => {}
+    for said in [b"first\n", b"again\n"] {
+        stdin.write_all(said).await.unwrap();
+        let mut heard = [0; 6];
+        timeout(PATIENCE, stdout.read_exact(&mut heard)).await.unwrap().unwrap();
+        assert_eq!(&heard, said);
     }
-    assert_eq!(&seen, b"after\n");
 }
 
 pub(crate) async fn a_command_that_cannot_run_reports_the_reason(target: &Target) {
     let pods = target.running_pod("web").await;
     let namespace = &target.namespace;
-    let exit = ExecParams::new(["exit", "0"]);
+    let exit = ExecParams::new(["true"]);
     let error = pods.exec("nobody", &exit).await.unwrap_err();
     assert!(error.is_not_found());
     assert_eq!(

@@ -3,16 +3,16 @@
 use std::{any::Any, env, fs, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use pilothouse::client::Client;
 use pilothouse_sandbox::Sandbox;
-use pilothouse_tests::real::RealServer;
+use pilothouse_tests::{
+    containers::{self, NODE},
+    real::RealServer,
+};
 
 use crate::{
     Target,
     differences::{Server, reason},
-    kubelet::Kubelet,
-    programs,
-    target::{Nodes, config},
+    target::Nodes,
 };
 
 /// The number of scenarios that run at once on the real server.
@@ -41,7 +41,9 @@ pub(crate) async fn on_the_sandbox(name: &str) {
         .await
         .unwrap();
     let kubeconfig = sandbox.kubeconfig(&server);
-    programs::register(&sandbox);
+    let folder = tempfile::tempdir().unwrap();
+    containers::register(&sandbox, folder.path());
+    containers::attach_to_cat(&sandbox, folder.path());
     let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
     let outcome = outcome(scenario, Server::Sandbox, target).await;
     sandbox.shutdown().await;
@@ -57,7 +59,7 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
     let kubeconfig = fs::read_to_string(server.kubeconfig()).unwrap();
     // A foreign API server cannot reach a kubelet here.
     let nodes = match server.is_own() {
-        true => Nodes::StandIn(Arc::new(kubelet(&kubeconfig).await)),
+        true => Nodes::Served(Arc::new(server.serve_node(NODE))),
         false => Nodes::Foreign,
     };
     let mut chosen: Vec<_> = all.into_iter().filter(|one| chosen(one.name)).collect();
@@ -66,7 +68,7 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
         chosen.retain(|scenario| !scenario.name.starts_with("streams::"));
         if chosen.len() < before {
             println!(
-                "skipped: logs, exec and port-forward: a foreign API server does not reach the kubelet of this process"
+                "skipped: logs, exec and port-forward: a foreign API server does not reach a kubelet of this machine"
             );
         }
     }
@@ -90,11 +92,6 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
         failed.join("\n")
     );
     println!("{gone_through} scenarios");
-}
-
-async fn kubelet(kubeconfig: &str) -> Kubelet {
-    let config = config(kubeconfig, None).await;
-    Kubelet::start(&Client::new(config).unwrap()).await
 }
 
 /// Whether the environment selects this scenario.

@@ -3,18 +3,18 @@
 use std::{future::Future, io::Write, sync::Arc, time::Duration};
 
 use pilothouse::{
-    client::{
-        Api, Client, Config, DeleteParams, KubeconfigOptions, Patch, PatchParams, PostParams,
-    },
+    client::{Api, Client, Config, DeleteParams, ExecParams, KubeconfigOptions, PostParams},
     k8s::api::core::v1::{ConfigMap, Namespace, Pod},
     resource::{Namespaced, Object, ObjectMeta, Resource},
 };
 use pilothouse_sandbox::Sandbox;
+use pilothouse_tests::{
+    containers::{NODE, WRITE_LINE},
+    real::RealNode,
+};
 use serde_json::json;
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
-
-use crate::kubelet::Kubelet;
 
 /// The longest wait for a state.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,10 +35,10 @@ pub(crate) struct Target {
 /// The component that runs Pods.
 #[derive(Clone)]
 pub(crate) enum Nodes {
-    /// The sandbox's simulator, with our programs.
+    /// The sandbox's simulator.
     Simulated(Sandbox),
-    /// Our stand-in for a kubelet, at a real API server.
-    StandIn(Arc<Kubelet>),
+    /// A node of a real API server of our own.
+    Served(Arc<RealNode>),
     /// The kubelets of a given cluster.
     Foreign,
 }
@@ -112,23 +112,12 @@ impl Target {
         }))
         .unwrap();
         let params = PostParams::default();
-        if let (Nodes::StandIn(kubelet), Some(spec)) = (&self.nodes, &mut pod.spec) {
-            spec.node_name = Some(kubelet.node().into());
-            // A namespace gets its service account a moment after its creation.
-            let create = || async { pods.create(&params, &pod).await.ok() };
-            self.until("the Pod is admitted", create).await;
-            let status = json!({"status": {
-                "phase": "Running",
-                "containerStatuses": [{
-                    "name": "main", "image": "main", "imageID": "", "ready": true, "restartCount": 0,
-                    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
-                }],
-            }});
-            let (params, patch) = (PatchParams::default(), Patch::Merge(status));
-            pods.patch_status(name, &params, &patch).await.unwrap();
-        } else {
-            pods.create(&params, &pod).await.unwrap();
+        if let (Nodes::Served(_), Some(spec)) = (&self.nodes, &mut pod.spec) {
+            spec.node_name = Some(NODE.into());
         }
+        // A namespace gets its service account a moment after its creation.
+        let create = || async { pods.create(&params, &pod).await.ok() };
+        self.until("the Pod is admitted", create).await;
         self.until("the Pod runs", || async {
             let status = pods.get(name).await.unwrap().status?;
             (status.phase? == "Running").then_some(())
@@ -137,18 +126,13 @@ impl Target {
         pods
     }
 
-    /// Writes to the log of a Pod's container `main`.
-    pub(crate) fn write_log(&self, pod: &str, text: &str) {
-        match &self.nodes {
-            Nodes::Simulated(sandbox) => {
-                assert!(
-                    sandbox
-                        .pods()
-                        .write_stdout(&self.namespace, pod, "main", text)
-                );
-            }
-            Nodes::StandIn(kubelet) => kubelet.write_log(&self.namespace, pod, text),
-            Nodes::Foreign => {}
+    /// Writes lines to the log of a Pod's container `main`.
+    pub(crate) async fn write_log(&self, pod: &str, lines: &[&str]) {
+        let pods = self.api::<Pod>();
+        for line in lines {
+            let write = ExecParams::new([WRITE_LINE, line]);
+            let exit = pods.exec(pod, &write).await.unwrap().wait().await;
+            assert!(exit.unwrap().is_success());
         }
     }
 

@@ -21,7 +21,6 @@ mod judge;
 mod known_differences;
 mod kubectl;
 mod printed;
-mod programs;
 mod run;
 mod scenarios;
 mod servers;

@@ -35,6 +35,8 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         // The ID that a container runtime has for a Pod.
         (r"to pod [0-9a-zA-Z<>_-]+, uid :", "to pod <id>, uid :"),
+        // What the sandbox adds to the error for a program that is missing.
+        (r" \(a container of the sandbox has no shell[^)]*\)", ""),
         // The port of this machine that kubectl forwards.
         (r"(localPort=)[0-9]+", "${1}<port>"),
         // The ports that a server allots, at the nodes.

@@ -8,13 +8,15 @@ use pilothouse::{
     testing::Cluster,
 };
 use pilothouse_sandbox::{HttpsServer, Sandbox};
-use pilothouse_tests::real::{RealNode, RealServer};
+use pilothouse_tests::{
+    containers,
+    real::{RealNode, RealServer},
+};
 use tempfile::TempDir;
 
 use crate::{
     comparison::{self, Difference},
     kubectl::Kubectl,
-    programs,
     run::{Answer, Run},
     scenarios::Scenario,
     stored_answers,
@@ -87,7 +89,7 @@ impl Servers {
             false => None,
         };
         let node = match &server {
-            Some(server) if beside == Beside::Kubelet => Some(server.serve_node(programs::NODE)),
+            Some(server) if beside == Beside::Kubelet => Some(server.serve_node(containers::NODE)),
             _ => None,
         };
         let real = match &server {
@@ -103,7 +105,8 @@ impl Servers {
             .audit(File::create(&audit).unwrap());
         let cluster = Cluster::with(sandbox).unwrap();
         if beside == Beside::Kubelet {
-            programs::register(cluster.sandbox(), folder.path());
+            containers::register(cluster.sandbox(), folder.path());
+            containers::attach_to_cat(cluster.sandbox(), folder.path());
         }
         let https = cluster.sandbox().serve_https(([127, 0, 0, 1], 0).into());
         let https = https.await.unwrap();

@@ -136,7 +136,7 @@ fn connection_options(subresource: &str, query: &Query) -> Result<Value, ApiErro
     Ok(options)
 }
 
-/// The answer of a kubelet to a request that lacks something: a text, which kube-apiserver passes on.
-fn refused(why: impl Into<Bytes>) -> Response<Body> {
-    respond::bytes(400, "text/plain; charset=utf-8", why)
+/// The answer of a kubelet that refuses a request: a text, which kube-apiserver passes on.
+fn refused(code: u16, why: impl Into<Bytes>) -> Response<Body> {
+    respond::bytes(code, "text/plain; charset=utf-8", why)
 }

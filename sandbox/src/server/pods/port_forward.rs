@@ -62,7 +62,7 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
         return Err(ApiError::bad_request("too many ports"));
     }
     if let Some(why) = unfit(&ports) {
-        return Ok(refused(why));
+        return Ok(refused(400, why));
     }
     let pod = RunningPod::of(&request)?;
     let (mut ends, mut servers) = (Vec::new(), Vec::new());

@@ -71,16 +71,21 @@ pub(super) fn handle(
     };
     let streams = streams(protocol == V5);
     if !(streams.stdin || streams.stdout || streams.stderr) {
-        return Ok(refused(
-            "you must specify at least 1 of stdin, stdout, stderr",
-        ));
+        let why = "you must specify at least 1 of stdin, stdout, stderr";
+        return Ok(refused(400, why));
     }
     let run = if request.is_running(&container) {
         request.run(what, &container, tty)
     } else {
-        let text = format!("container not found ({container:?})");
+        let text = match what {
+            ProcessKind::Exec => format!("container not found ({container:?})"),
+            ProcessKind::Attach => {
+                let (name, namespace) = (&request.name, &request.namespace);
+                format!("container {container} not found in pod {name}_{namespace}")
+            }
+        };
         if protocol == V4 {
-            return Err(ApiError::internal(text));
+            return Ok(refused(500, text));
         }
         Err(failed(&format!("unable to upgrade connection: {text}")))
     };
@@ -303,7 +308,8 @@ pub(super) async fn write(
                 err_open = length > 0;
                 (stderr_to, stderr_shown, err.get(..length))
             }
-            else => return Ok(code.unwrap_or(0)),
+            // Linux keeps the lowest byte of an exit code.
+            else => return Ok(code.unwrap_or(0) & 0xff),
         };
         let piece = piece.unwrap_or_default();
         if shown && !piece.is_empty() {

@@ -149,7 +149,7 @@ async fn a_program_can_be_registered_over_http() {
         let request = Request::post("/sandbox/programs").body(Full::from(program.to_string()));
         send(&sandbox, request.unwrap()).await.status()
     };
-    let program = json!({"name": "date", "stdout": "today\n", "stderr": "late\n", "code": 3});
+    let program = json!({"name": "date", "stdout": "today\n", "stderr": "late\n", "code": 259});
     assert_eq!(register(program).await, StatusCode::OK);
     let path = "web/exec?command=date&command=-u&stdout=1&stderr=1";
     let (_, socket) = socket(&sandbox, path, "v5.channel.k8s.io").await;
@@ -157,6 +157,7 @@ async fn a_program_can_be_registered_over_http() {
     assert!(messages.contains(&Bytes::from_static(b"\x01today\n")));
     assert!(messages.contains(&Bytes::from_static(b"\x02late\n")));
     let end: Value = serde_json::from_slice(&messages.last().unwrap()[1..]).unwrap();
+    // The lowest byte of the code.
     assert_eq!(end["details"]["causes"][0]["message"], "3");
     assert_eq!(register(json!({"name": ""})).await, StatusCode::BAD_REQUEST);
 }
@@ -190,6 +191,8 @@ async fn a_program_that_cannot_run_has_the_error_of_a_kubelet() {
     )
     .await;
     assert_eq!(older.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let text = older.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(text, "container not found (\"main\")");
     let both = "PodLogOptions \"web\" is invalid: : Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
     let query = "web/log?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z";
     assert_eq!(message(&sandbox, query).await, both);

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use futures_util::{SinkExt, StreamExt};
 use http::{Request, header};
 use pilothouse::client::Body;
+use pilothouse_tests::containers::NODE;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -21,23 +22,23 @@ use tokio_tungstenite::{
 use super::kubectl::{account, commands, named};
 use crate::{
     printed::normalised,
-    programs::NODE,
     run::{Ask, Run},
 };
 
 /// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Creates the Pods `web`, with a container that runs, `pair`, with two, and `new`, without a node.
+/// Creates the Pods `web`, with a container that runs, `pair`, with two, `stuck`, whose container waits for its image, and `new`, without a node.
 async fn prepare(run: &mut Run) {
     account(run).await;
-    let container = |name: &str| json!({"name": name, "image": "main:1"});
-    let containers = [
-        ("web", NODE, vec!["main"]),
-        ("pair", NODE, vec!["main", "side"]),
-        ("new", "", vec!["main"]),
+    let pods = [
+        ("web", NODE, "main:1", vec!["main"]),
+        ("pair", NODE, "main:1", vec!["main", "side"]),
+        ("stuck", NODE, "registry.invalid/main:1", vec!["main"]),
+        ("new", "", "main:1", vec!["main"]),
     ];
-    for (name, node, containers) in containers {
+    for (name, node, image, containers) in pods {
+        let container = |name: &str| json!({"name": name, "image": image});
         let containers: Vec<_> = containers.into_iter().map(container).collect();
         let mut pod = json!({
             "metadata": {"name": name, "labels": {"app": name}},
@@ -61,6 +62,11 @@ async fn prepare(run: &mut Run) {
         })
         .await;
     }
+    let stuck = Ask::get(run.path("v1/pods/stuck"));
+    run.until(stuck, |answer| {
+        answer.body["status"]["containerStatuses"][0]["state"]["waiting"].is_object()
+    })
+    .await;
 }
 
 pub(crate) async fn logs(run: &mut Run) {
@@ -137,6 +143,9 @@ pub(crate) async fn processes(run: &mut Run) {
             "exec web -c none -- echo hello",
             "exec new -- echo hello",
             "exec none -- echo hello",
+            "exec stuck -- echo hello",
+            "exec web -- missing",
+            "exec web -- ./missing",
             "exec web",
             "exec web --",
             "exec web -- sh -c 'head -c 300000 /dev/zero | tr -d a'",
@@ -150,6 +159,7 @@ pub(crate) async fn processes(run: &mut Run) {
             "attach pair -c none",
             "attach new",
             "attach none",
+            "attach stuck",
             "attach pod/web --quiet",
         ],
     )
@@ -260,6 +270,7 @@ pub(crate) async fn ports(run: &mut Run) {
                 "port-forward to a Pod without a node",
                 "port-forward new :7",
             ),
+            ("port-forward to a Pod that waits", "port-forward stuck :7"),
             ("port-forward without a port", "port-forward web"),
             ("port-forward to a bad port", "port-forward web :0"),
         ],
@@ -408,6 +419,30 @@ pub(crate) async fn streams(run: &mut Run) {
             &[],
         ),
         asked(
+            "exec, no running container",
+            "stuck/exec?command=echo&stdout=true",
+            v5,
+            &[],
+        ),
+        asked(
+            "exec, no running container, v4",
+            "stuck/exec?command=echo&stdout=true",
+            v4,
+            &[],
+        ),
+        asked(
+            "exec, no such program",
+            "web/exec?command=missing&stdout=true",
+            v5,
+            &[],
+        ),
+        asked(
+            "exec, no such program, v4",
+            "web/exec?command=missing&stdout=true",
+            v4,
+            &[],
+        ),
+        asked(
             "exec, no Pod",
             "none/exec?command=echo&stdout=true",
             v5,
@@ -420,6 +455,18 @@ pub(crate) async fn streams(run: &mut Run) {
             &[b"\x00hello", b"\xff\x00"],
         ),
         asked("attach, v4, no input", "web/attach?stdout=true", v4, &[]),
+        asked(
+            "attach, no running container",
+            "stuck/attach?stdout=true",
+            v5,
+            &[],
+        ),
+        asked(
+            "attach, no running container, v4",
+            "stuck/attach?stdout=true",
+            v4,
+            &[],
+        ),
         asked("attach, no stream", "web/attach", v5, &[]),
         asked("attach, no container", "pair/attach?stdout=true", v5, &[]),
         asked(
@@ -508,11 +555,11 @@ async fn stream(run: &mut Run, asked: &Asked<'_>) -> Value {
     let channels: BTreeMap<String, Value> = channels
         .into_iter()
         .map(|(name, bytes)| {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = normalised(&String::from_utf8_lossy(&bytes));
             // The order of the members of a status means nothing.
             let status = serde_json::from_str(&text).ok();
             let status = status.filter(|_| name == "3");
-            (name, status.unwrap_or_else(|| normalised(&text).into()))
+            (name, status.unwrap_or_else(|| text.into()))
         })
         .collect();
     json!({"protocol": protocol, "channels": channels, "end": end})

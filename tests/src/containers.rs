@@ -1,5 +1,5 @@
-//! The programs of the sandbox's containers: those of this machine, in a folder for each Pod. The kubelet of the real server
-//! (`tests/cluster/kubelet.go`) runs the same.
+//! The programs of the containers of tests: those of this machine, in a folder for each Pod. Containers of the sandbox run them as those of a
+//! [node of the real server](crate::real::RealServer::serve_node), whose kubelet is `tests/cluster/kubelet.go`.
 
 use std::{
     fs, io,
@@ -13,14 +13,17 @@ use tokio::{
     process::Command,
 };
 
-/// The node of the simulator, and the name of the one of the real server.
-pub(crate) const NODE: &str = "sandbox";
-/// The port that echoes what it reads. "bye" at the end of a message ends the connection.
-const ECHO: u16 = 7;
+/// The node of the simulator, and the name for a node of the real server.
+pub const NODE: &str = "sandbox";
+/// The port on which each Pod echoes what it reads. "bye" at the end of a message ends the connection.
+pub const ECHO: u16 = 7;
 /// The command that writes its arguments as a line to the container's own output.
-const WRITE_LINE: &str = "write-line";
+pub const WRITE_LINE: &str = "write-line";
+/// The command that prints the first size of its terminal, such as `80x24`.
+pub const PRINT_SIZE: &str = "print-size";
 
-pub(crate) fn register(sandbox: &Sandbox, folder: &Path) {
+/// Registers the programs with a sandbox. `folder` gets a folder for each Pod.
+pub fn register(sandbox: &Sandbox, folder: &Path) {
     let pods = sandbox.pods();
     for name in [
         "cat", "echo", "false", "head", "ls", "mkdir", "sh", "tar", "test", "true",
@@ -28,11 +31,6 @@ pub(crate) fn register(sandbox: &Sandbox, folder: &Path) {
         let folder = folder.to_owned();
         pods.program(name, move |call| program(folder.clone(), call));
     }
-    let folder = folder.to_owned();
-    pods.main(move |mut call| {
-        call.command = vec!["cat".into()];
-        program(folder.clone(), call)
-    });
     let sandbox_of_lines = sandbox.clone();
     pods.program(WRITE_LINE, move |call| {
         let line = call.command[1..].join(" ") + "\n";
@@ -40,7 +38,21 @@ pub(crate) fn register(sandbox: &Sandbox, folder: &Path) {
         let written = pods.write_stdout(&call.namespace, &call.pod, &call.container, &line);
         async move { i32::from(!written) }
     });
+    pods.program(PRINT_SIZE, |mut call| async move {
+        let (columns, rows) = call.sizes.recv().await.unwrap_or_default();
+        let text = format!("{columns}x{rows}");
+        i32::from(call.stdout.write_all(text.as_bytes()).await.is_err())
+    });
     pods.port(ECHO, echo);
+}
+
+/// Lets a client that attaches reach a `cat` of its own. Without this it sees what is written to the log.
+pub fn attach_to_cat(sandbox: &Sandbox, folder: &Path) {
+    let folder = folder.to_owned();
+    sandbox.pods().main(move |mut call| {
+        call.command = vec!["cat".into()];
+        program(folder.clone(), call)
+    });
 }
 
 async fn program(folder: PathBuf, call: Invocation) -> i32 {
