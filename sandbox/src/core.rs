@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     pub(crate) figures: Figures,
     pub(crate) log: RequestLog,
+    /// How many requests have got an ID from the server.
+    audit_ids: AtomicU64,
     pub(crate) metrics: Metrics,
     pub(crate) containers: Containers,
     /// Calls of webhooks.
@@ -99,6 +102,7 @@ impl Core {
             authorization,
             configurations: Configurations::default(),
             log,
+            audit_ids: AtomicU64::new(0),
             metrics: Metrics::default(),
             containers: Containers::default(),
             calls: Calls::default(),
@@ -116,6 +120,12 @@ impl Core {
             cancel: CancellationToken::new(),
             registry: RwLock::new(Arc::new(registry)),
         })
+    }
+
+    /// The ID of a request that has none, in the form of a UID. It does not depend on the seed, and objects do not depend on it.
+    pub(crate) fn audit_id(&self) -> String {
+        let number = self.audit_ids.fetch_add(1, Ordering::Relaxed);
+        format!("00000000-0000-4000-8000-{number:012x}")
     }
 
     /// The kinds that are served now.

@@ -64,18 +64,27 @@ pub(super) async fn encoded(
 /// As [`read`].
 pub(super) async fn stored(core: &Core, target: &Target, object: Value) -> Result<Value, ApiError> {
     let kind = &target.kind;
-    let Some(converter) = &kind.converter else {
-        let mut stored = target.store(object);
-        if kind.is_custom() && !kind.storage {
-            let registry = core.registry();
-            let storage = registry.storage(&kind.group, &kind.plural);
-            if let (Some(storage), Some(fields)) = (storage, stored.as_object_mut()) {
-                fields.insert("apiVersion".into(), storage.api_version().into());
-            }
-        }
-        return Ok(stored);
+    if !kind.is_custom() {
+        return Ok(target.store(object));
+    }
+    let registry = core.registry();
+    let storage = registry.storage(&kind.group, &kind.plural);
+    let mut stored = match &kind.converter {
+        Some(converter) => convert_one(core, kind, object, &converter.stored_in).await?,
+        None => object,
     };
-    convert_one(core, kind, object, &converter.stored_in).await
+    if let Some(storage) = storage.filter(|_| !kind.storage) {
+        let version = storage.api_version();
+        if kind.converter.is_none()
+            && let Some(fields) = stored.as_object_mut()
+        {
+            fields.insert("apiVersion".into(), version.clone().into());
+        }
+        if stored["apiVersion"] == version {
+            storage.structural().prune(&mut stored);
+        }
+    }
+    Ok(stored)
 }
 
 /// As [`encoded`], for many objects.

@@ -164,6 +164,53 @@ async fn an_object_is_stored_in_one_version_and_read_in_each() {
     assert!(world.stored("one").is_none());
 }
 
+/// Kubernetes converts and prunes an object before it is stored, and prunes again what it reads.
+#[tokio::test(start_paused = true)]
+async fn an_object_has_only_the_fields_of_its_stored_version_and_of_the_one_that_is_read() {
+    let world = World::new(|_| ()).await;
+    let core = world.sandbox.core();
+    let definitions = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    let handle = Handle::new(core, "test");
+    let define = |spec: &dyn Fn(&mut Value)| {
+        let change = |definition: &mut Value| spec(&mut definition["spec"]);
+        let name = "gadgets.example.com";
+        handle.update(&definitions, None, name, "", change).unwrap();
+    };
+    define(&|spec| {
+        spec["conversion"] = json!({"strategy": "None"});
+        let fields = "/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        *spec.pointer_mut(fields).unwrap() =
+            json!({"size": {"type": "integer"}, "color": {"type": "string"}});
+        let fields = fields.replace('0', "1");
+        *spec.pointer_mut(&fields).unwrap() =
+            json!({"size": {"type": "integer"}, "paint": {"type": "string"}});
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let spec = json!({"size": 1, "paint": "red"});
+    let created = world.create("v2", "two", spec).await.unwrap();
+    assert_eq!(created["spec"], json!({"size": 1}));
+    assert_eq!(world.stored("two").unwrap()["spec"], json!({"size": 1}));
+    let spec = json!({"size": 1, "color": "red"});
+    world.create("v1", "one", spec.clone()).await.unwrap();
+    let read = async |version: &str| {
+        let target = world.target(version);
+        let stored = get(core, &target, "one", "", None).await.unwrap();
+        target.read(&stored.value())["spec"].clone()
+    };
+    assert_eq!(read("v1").await, spec);
+    assert_eq!(read("v2").await, json!({"size": 1}));
+    // The definition loses a field that an object has.
+    define(&|spec| {
+        let fields = "/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        *spec.pointer_mut(fields).unwrap() = json!({"size": {"type": "integer"}});
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(read("v1").await, json!({"size": 1}));
+    let target = world.target("v1");
+    let stored = get(core, &target, "one", "", None).await.unwrap();
+    assert!(!target.reads_as_stored(&stored));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_is_converted_at_once_and_a_watch_event_by_event() {
     let world = World::new(|_| ()).await;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::builtin::{self, Conversion};
 use crate::error::ApiError;
 use crate::registry::{GroupResource, ServedKind};
+use crate::schema::Schema;
 use crate::store::{Encoded, Key};
 
 /// The kind and namespace of a request; the name is not part of it.
@@ -55,7 +56,7 @@ impl Target {
         ApiError::not_found(&self.resource(), name)
     }
 
-    /// A stored object in the version of this kind, with the defaults that its definition got meanwhile.
+    /// A stored object in the version of this kind, without the fields that its definition does not have, and with the defaults that it got meanwhile.
     pub(crate) fn read(&self, stored: &Value) -> Value {
         let mut object = match self.conversion() {
             Some(conversion) => (conversion.from_stored)(stored),
@@ -66,7 +67,9 @@ impl Target {
             fields.insert("kind".into(), self.kind.kind.as_str().into());
         }
         if self.kind.is_custom() {
-            self.kind.structural().apply_defaults(&mut object);
+            let schema = self.kind.structural();
+            schema.prune(&mut object);
+            schema.apply_defaults(&mut object);
         }
         builtin::shown_object(&self.kind, &mut object);
         object
@@ -78,7 +81,7 @@ impl Target {
         self.conversion().is_none()
             && kind.kind != "Job"
             && stored.has_api_version(&kind.api_version())
-            && (!kind.is_custom() || kind.structural().has_all_defaults(&stored.value()))
+            && (!kind.is_custom() || fits(&kind.structural(), &stored.value()))
     }
 
     /// Converts an object of this version to the stored version. Custom resources stay as they are: `convert.rs` brings them into their stored version.
@@ -88,4 +91,9 @@ impl Target {
             None => object,
         }
     }
+}
+
+/// Whether an object has only the fields of the schema, and all its defaults.
+fn fits(schema: &Schema, object: &Value) -> bool {
+    schema.has_all_defaults(object) && schema.prune(&mut object.clone()).is_empty()
 }

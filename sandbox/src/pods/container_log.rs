@@ -71,6 +71,16 @@ impl ContainerLog {
         self.written.send_modify(|count| *count += 1);
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lines.lock().ended
+    }
+
+    /// Waits until the log has ended.
+    pub(crate) async fn ended(&self) {
+        let mut changes = self.changes();
+        while !self.has_ended() && changes.changed().await.is_ok() {}
+    }
+
     /// The number of the next line.
     pub(crate) fn next(&self) -> u64 {
         let lines = self.lines.lock();

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,7 +26,22 @@ struct State {
     main: Option<Program>,
     ports: BTreeMap<u16, Port>,
     /// By the Pod's UID and the container's name. An entry lives as long as the Pod.
-    logs: BTreeMap<(String, String), Arc<ContainerLog>>,
+    logs: BTreeMap<(String, String), Logs>,
+}
+
+/// The logs of a container: a node keeps that of the last run, and that of the run before.
+struct Logs {
+    last: Arc<ContainerLog>,
+    before: Option<Arc<ContainerLog>>,
+}
+
+impl Logs {
+    fn new() -> Self {
+        Self {
+            last: Arc::new(ContainerLog::new()),
+            before: None,
+        }
+    }
 }
 
 impl Containers {
@@ -53,24 +69,43 @@ impl Containers {
         self.state.lock().ports.get(&port).cloned()
     }
 
-    /// The log of a container, and whether this call created it.
-    pub(crate) fn log(&self, uid: &str, container: &str) -> (Arc<ContainerLog>, bool) {
+    /// The log of the last run of a container.
+    pub(crate) fn log(&self, uid: &str, container: &str) -> Arc<ContainerLog> {
         let mut state = self.state.lock();
-        let key = (uid.to_owned(), container.to_owned());
-        let mut new = false;
-        let log = state.logs.entry(key).or_insert_with(|| {
-            new = true;
-            Arc::new(ContainerLog::new())
-        });
-        (log.clone(), new)
+        let logs = state.logs.entry((uid.to_owned(), container.to_owned()));
+        logs.or_insert_with(Logs::new).last.clone()
+    }
+
+    /// The log of the run before the last one.
+    pub(crate) fn log_before(&self, uid: &str, container: &str) -> Option<Arc<ContainerLog>> {
+        let state = self.state.lock();
+        let logs = state.logs.get(&(uid.to_owned(), container.to_owned()))?;
+        logs.before.clone()
+    }
+
+    /// A container runs: the log of this run, if it is new.
+    pub(crate) fn begin_run(&self, uid: &str, container: &str) -> Option<Arc<ContainerLog>> {
+        let mut state = self.state.lock();
+        match state.logs.entry((uid.to_owned(), container.to_owned())) {
+            Entry::Vacant(logs) => Some(logs.insert(Logs::new()).last.clone()),
+            Entry::Occupied(logs) => {
+                let logs = logs.into_mut();
+                if !logs.last.has_ended() {
+                    return None;
+                }
+                let last = std::mem::replace(&mut logs.last, Arc::new(ContainerLog::new()));
+                logs.before = Some(last);
+                Some(logs.last.clone())
+            }
+        }
     }
 
     /// Removes the logs of a deleted Pod.
     pub(crate) fn forget(&self, uid: &str) {
-        self.state.lock().logs.retain(|(of, _), log| {
+        self.state.lock().logs.retain(|(of, _), logs| {
             let goes = of == uid;
             if goes {
-                log.end();
+                logs.last.end();
             }
             !goes
         });

@@ -144,7 +144,7 @@ impl<'a> Pods<'a> {
         let Some(entry) = self.store.get(&GroupResource::new("", "pods"), &key) else {
             return false;
         };
-        let (log, _) = self.containers.log(meta::uid(&entry.object), container);
+        let log = self.containers.log(meta::uid(&entry.object), container);
         log.write(self.clock.now(), to, text);
         true
     }

@@ -204,7 +204,12 @@ pub(super) fn items(
             empty.map(|empty| whole_list(empty, objects, !kind.is_custom()))
         }
     };
-    text.map_err(ApiError::internal)
+    // Go ends each document with a line break.
+    let ended = text.map(|mut text| {
+        text.push(b'\n');
+        text
+    });
+    ended.map_err(ApiError::internal)
 }
 
 /// The text of a list with these objects. `empty` is the text without any.

@@ -26,6 +26,9 @@ use crate::core::Core;
 use crate::fault::Fault;
 use crate::record::{Audit, Audited, RecordedRequest};
 
+/// The ID of a request in the audit log.
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
 /// Answers one request. A failed request also gets a response, and so does one whose handler panics.
 ///
 /// # Errors
@@ -74,6 +77,10 @@ where
     if route == Route::Unreadable {
         return Ok(respond::unreadable(&parts.uri));
     }
+    // A client may choose the ID by which the audit log knows its request.
+    let audit_id = parts.headers.get(&AUDIT_ID).cloned();
+    let audit_id = audit_id.filter(|id| !id.is_empty() && id.to_str().is_ok());
+    let audit_id = audit_id.or_else(|| core.audit_id().parse().ok());
     let is_long_running = is_long_running(&route);
     // As on a real server a wrong time limit is noticed first.
     let (limit, wrong) = match Limit::of(&route, &query) {
@@ -189,12 +196,19 @@ where
         }
     };
     warnings::write(&mut response);
+    if let Some(id) = &audit_id {
+        response.headers_mut().insert(AUDIT_ID, id.clone());
+    }
     let is_passed = response.extensions().get::<Passed>().is_some();
     if parts.method == Method::HEAD && !is_passed {
         respond::cut_body(&mut response);
     }
     let audited = || Audited {
-        id: core.clock.uid(),
+        id: audit_id
+            .as_ref()
+            .and_then(|id| id.to_str().ok())
+            .unwrap_or_default()
+            .to_owned(),
         user: &audited_user,
         impersonated: &impersonated,
         received,

@@ -217,6 +217,23 @@ async fn the_audit_log_tells_who_impersonates_whom() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_has_the_id_of_its_request_in_the_audit_log() {
+    let log = Lines::default();
+    let sandbox = Sandbox::builder().seed(1).audit(log.clone());
+    let sandbox = sandbox.build().unwrap();
+    let mut ids = Vec::new();
+    for path in [MAPS, "/api/v1/nothing"] {
+        let user = "kubernetes-admin";
+        let answer = answer(sandbox.core(), "GET", path, user, &Value::Null).await;
+        let id = answer.headers()["audit-id"].to_str().unwrap().to_owned();
+        assert_eq!(log.take()[0]["auditID"], id);
+        ids.push(id);
+    }
+    assert_ne!(ids[0], ids[1]);
+    sandbox.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_audit_log_tells_of_the_beginning_and_of_the_end_of_a_watch() {
     let log = Lines::default();
     let sandbox = Sandbox::builder().seed(1).audit(log.clone());

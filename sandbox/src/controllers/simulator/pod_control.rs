@@ -42,11 +42,13 @@ pub(super) fn by_use(pod: &Value) -> impl Ord + use<> {
     (unbound, waits, !is_true(pod, "Ready"), age, name)
 }
 
-/// A Pod made from the template of `owner`, with a generated name.
+/// A Pod made from the template of `owner`, with a generated name. It gets only the labels, annotations and finalizers of the template's metadata.
 pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
-    let mut metadata = template["metadata"].clone();
-    if !metadata.is_object() {
-        metadata = json!({});
+    let mut metadata = json!({});
+    for field in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"].get(field) {
+            metadata[field] = value.clone();
+        }
     }
     metadata["generateName"] = json!(format!("{}-", meta::name(owner)));
     metadata["namespace"] = json!(meta::text(owner, "namespace"));

@@ -29,7 +29,8 @@ impl World {
                 "replicas": replicas,
                 "selector": {"matchLabels": {"app": "web"}},
                 "template": {
-                    "metadata": {"labels": {"app": "web"}},
+                    // A Pod gets a name of its own in any case.
+                    "metadata": {"name": "fixed", "labels": {"app": "web"}},
                     "spec": {"containers": [{"name": "c", "image": image}]},
                 },
             },

@@ -33,11 +33,19 @@ pub(super) fn handle(request: &PodRequest<'_>) -> Result<Response<Body>, ApiErro
         return Ok(text(futures_util::stream::empty()));
     }
     let name = &request.name;
-    if request.query.flag("previous") {
-        let text = format!("previous terminated container {container:?} in pod {name:?} not found");
-        return Err(ApiError::bad_request(text));
-    }
+    let (logs, uid) = (&request.core.containers, meta::uid(&request.pod));
     let state = request.state(&container);
+    if request.query.flag("previous") {
+        // A container that waits to start again has ended its last run.
+        let log = match request.has_run(&container) {
+            true if state["waiting"].is_object() => Some(logs.log(uid, &container)),
+            true => logs.log_before(uid, &container),
+            false => None,
+        };
+        let why = format!("previous terminated container {container:?} in pod {name:?} not found");
+        let log = log.ok_or_else(|| ApiError::bad_request(why))?;
+        return Ok(text(lines(log, options.without_follow())));
+    }
     // A container that waits to start again has the log of its last run.
     if let Some(reason) = state["waiting"]["reason"].as_str()
         && !request.has_run(&container)
@@ -54,11 +62,11 @@ pub(super) fn handle(request: &PodRequest<'_>) -> Result<Response<Body>, ApiErro
         let text = format!("container {container:?} in pod {name:?} is not available");
         return Err(ApiError::bad_request(text));
     }
-    let (log, _) = request
-        .core
-        .containers
-        .log(meta::uid(&request.pod), &container);
-    Ok(text(lines(log, options)))
+    let options = match state["running"].is_object() {
+        true => options,
+        false => options.without_follow(),
+    };
+    Ok(text(lines(logs.log(uid, &container), options)))
 }
 
 fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Response<Body> {
@@ -69,6 +77,14 @@ fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Respo
 }
 
 impl LogOptions {
+    /// Nothing follows in the log of a container that has ended.
+    fn without_follow(self) -> Self {
+        Self {
+            follow: false,
+            ..self
+        }
+    }
+
     fn read(pod: &str, query: &Query, now: Timestamp) -> Result<Self, ApiError> {
         let mut causes = Vec::new();
         let tail: Option<i64> = query.number("tailLines")?;

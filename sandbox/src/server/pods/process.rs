@@ -1,6 +1,7 @@
 use std::io;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use http::Response;
@@ -25,6 +26,9 @@ const RESIZE: u8 = 4;
 const CLOSE: u8 = 255;
 /// The most bytes in one message: the size of a kubelet's copies.
 const MAX_MESSAGE: usize = 32 * 1024;
+
+/// The exit code of a process that is killed with its container: by SIGKILL.
+const KILLED: i32 = 128 + 9;
 
 const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";
@@ -109,7 +113,7 @@ pub(super) fn handle(
     Ok(response)
 }
 
-pub(super) type Running = (futures_util::future::BoxFuture<'static, i32>, ClientEnds);
+pub(super) type Running = (BoxFuture<'static, i32>, ClientEnds);
 
 impl PodRequest<'_> {
     /// Starts the program.
@@ -133,10 +137,20 @@ impl PodRequest<'_> {
             }
         };
         let (called, ends) = pods::start(&self.namespace, &self.name, container, command, tty);
-        let running = match program {
-            Some(program) => program(called),
+        let log = containers.log(meta::uid(&self.pod), container);
+        let running: BoxFuture<'static, i32> = match program {
+            // A process ends with its container.
+            Some(program) => Box::pin(async move {
+                let program = program(called);
+                tokio::select! {
+                    code = program => code,
+                    () = log.ended() => match what {
+                        ProcessKind::Exec => KILLED,
+                        ProcessKind::Attach => 0,
+                    },
+                }
+            }),
             None => {
-                let (log, _) = containers.log(meta::uid(&self.pod), container);
                 let next = log.next();
                 Box::pin(async move { show(&log, next, called).await.unwrap_or(0) })
             }
@@ -279,7 +293,7 @@ impl Output for Sink {
 pub(super) async fn write(
     output: &mut impl Output,
     streams: Streams,
-    mut running: futures_util::future::BoxFuture<'static, i32>,
+    mut running: BoxFuture<'static, i32>,
     mut stdout: DuplexStream,
     mut stderr: DuplexStream,
 ) -> io::Result<i32> {

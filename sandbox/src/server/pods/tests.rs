@@ -228,6 +228,46 @@ async fn a_container_that_waits_to_start_again_has_the_log_of_its_last_run() {
     assert_eq!(code, StatusCode::OK);
     let (code, log) = get(&sandbox, "web/log").await;
     assert_eq!((code, log.lines().count()), (StatusCode::OK, 1), "{log}");
+    // It is the previous one, too, and a client that follows it does not wait for the next run.
+    let (code, previous) = get(&sandbox, "web/log?previous=true").await;
+    assert_eq!((code, &previous), (StatusCode::OK, &log));
+    assert_eq!(get(&sandbox, "web/log?follow=true").await.1, log);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_run_of_a_container_has_a_log_of_its_own() {
+    let sandbox = sandbox().await;
+    let write = |line: &str| sandbox.pods().write_stdout("default", "web", "main", line);
+    assert!(write("first"));
+    let rule = sandbox.pods().of("web").times(1);
+    rule.fail_after(std::time::Duration::ZERO);
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    assert!(write("second"));
+    let begin = "simulated: container main of image nginx started\n";
+    assert_eq!(get(&sandbox, "web/log").await.1, format!("{begin}second\n"));
+    let previous = get(&sandbox, "web/log?previous=true").await;
+    assert_eq!(previous, (StatusCode::OK, format!("{begin}first\n")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_and_processes_end_with_the_container() {
+    let sandbox = sandbox().await;
+    let follow = async { get(&sandbox, "web/log?follow=true").await.1 };
+    let (_, attached) = socket(&sandbox, "web/attach?stdout=1", "v5.channel.k8s.io").await;
+    let path = "web/exec?command=cat&stdin=1&stdout=1";
+    let (_, executed) = socket(&sandbox, path, "v5.channel.k8s.io").await;
+    let exit = async {
+        let rule = sandbox.pods().of("web").times(1);
+        rule.fail_after(std::time::Duration::from_secs(60));
+    };
+    let (log, (), attached, executed) = tokio::join!(follow, exit, rest(attached), rest(executed));
+    assert_eq!(log.lines().count(), 1, "{log}");
+    let end = |messages: &[Bytes]| -> Value {
+        let last = messages.last().unwrap();
+        serde_json::from_slice(&last[1..]).unwrap()
+    };
+    assert_eq!(end(&attached)["status"], "Success");
+    assert_eq!(end(&executed)["details"]["causes"][0]["message"], "137");
 }
 
 /// The message of an answer 501.

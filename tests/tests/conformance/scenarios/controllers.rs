@@ -304,7 +304,7 @@ pub(crate) async fn of_budgets(run: &mut Run) {
         let set = json!({
             "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
             "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": {
-                "metadata": {"labels": labels}, "spec": pod_spec(8080)}},
+                "metadata": {"name": "of-no-pod", "labels": labels}, "spec": pod_spec(8080)}},
         });
         create(run, "apps/v1/replicasets", set).await;
         spec["selector"] = json!({"matchLabels": labels});

@@ -147,6 +147,7 @@ scenarios! {
     "service-addresses" => services::of_addresses,
     "pod-security" => pod_security::of_namespaces,
     "stored-versions" => stored_versions::of_definitions,
+    "stored-versions-pruned" => stored_versions::with_other_fields,
     "controllers-endpoints" => controllers::of_services,
     "controllers-written-endpoints" => controllers::of_written_endpoints,
     "controllers-roles" => controllers::of_roles,

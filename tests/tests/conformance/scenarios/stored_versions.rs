@@ -50,3 +50,75 @@ pub(crate) async fn of_definitions(run: &mut Run) {
     let is_kept = version(&again) == version(&written);
     run.record("nothing changed in the new version", json!(is_kept));
 }
+
+/// An object has the fields of the stored version, of those that the request has.
+pub(crate) async fn with_other_fields(run: &mut Run) {
+    const GROUP: &str = "pruned.pilothouse.dev";
+    let version = |name: &str, own: &str, stored: bool| {
+        let mut fields = json!({"size": {"type": "integer"}});
+        fields[own] = json!({"type": "string"});
+        json!({"name": name, "served": true, "storage": stored, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "spec": {"type": "object", "properties": fields}}}}})
+    };
+    let versions = |stored: &str| {
+        json!([
+            version("v1", "color", stored == "v1"),
+            version("v2", "paint", stored == "v2")
+        ])
+    };
+    let name = format!("boxes.{GROUP}");
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+        "spec": {
+            "group": GROUP, "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": versions("v1"),
+        },
+    });
+    install_definition(run, definition).await;
+    let path = |run: &Run, version: &str| run.path(&format!("{GROUP}/{version}/boxes"));
+    let object = |version: &str, name: &str| {
+        json!({
+            "apiVersion": format!("{GROUP}/{version}"), "kind": "Box", "metadata": {"name": name},
+            "spec": {"size": 1, "color": "red", "paint": "red"},
+        })
+    };
+    for version in ["v1", "v2"] {
+        let collection = path(run, version);
+        run.step(
+            format!("create in {version}"),
+            Ask::post(&collection, object(version, version)),
+        )
+        .await;
+        for read in ["v1", "v2"] {
+            let one = format!("{}/{version}", path(run, read));
+            run.step(format!("of {version}, read in {read}"), Ask::get(one))
+                .await;
+        }
+    }
+    let change = json!({"spec": {"versions": versions("v2")}});
+    let changed = run
+        .send_unrecorded(Ask::merge(format!("{DEFINITIONS}/{name}"), change))
+        .await;
+    assert_eq!(changed.code, 200, "{changed:?}");
+    // A server serves the new definition a moment later: then an object in the new version keeps its field.
+    let collection = path(run, "v2");
+    let mut probe = object("v2", "probe");
+    probe["metadata"] = json!({"name": "probe"});
+    let dry = Ask::post(format!("{collection}?dryRun=All"), probe);
+    run.until(dry, |answer| answer.body["spec"]["paint"] == "red")
+        .await;
+    for read in ["v1", "v2"] {
+        let one = format!("{}/v1", path(run, read));
+        run.step(format!("of the old version, read in {read}"), Ask::get(one))
+            .await;
+    }
+    let old = format!("{}/v1", path(run, "v1"));
+    let written = Ask::merge(old, json!({"spec": {"color": "blue", "size": 2}}));
+    run.step("written in the version that is not stored", written)
+        .await;
+    for read in ["v1", "v2"] {
+        let one = format!("{}/v1", path(run, read));
+        run.step(format!("then read in {read}"), Ask::get(one))
+            .await;
+    }
+}

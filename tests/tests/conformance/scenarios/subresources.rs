@@ -96,6 +96,17 @@ pub(crate) async fn pods(run: &mut Run) {
     .await;
     run.step("resize: get", Ask::get(format!("{one}/resize")))
         .await;
+    let running = json!({"status": {"containerStatuses": [{
+        "name": "one", "image": "one:1", "imageID": "", "ready": true, "restartCount": 0,
+        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+    }]}});
+    let ran = Ask::merge(format!("{one}/status"), running);
+    assert_eq!(run.send_unrecorded(ran).await.code, 200);
+    run.step(
+        "resize: on a node without support",
+        resize(json!({"name": "one", "resources": {"requests": {"cpu": "160m"}}})),
+    )
+    .await;
 
     let binding = |pod: &str, target: Value| {
         Ask::post(

@@ -168,7 +168,16 @@ fn patch(
     allowed: bool,
 ) -> Result<Option<Value>, Unusable> {
     let invalid = |why: &str| Err(Unusable::Invalid(why.into()));
-    let encoded = response["patch"].as_str().filter(|patch| !patch.is_empty());
+    let encoded = match &response["patch"] {
+        Value::String(text) if !text.is_empty() => Some(
+            STANDARD
+                .decode(text)
+                .map_err(|error| Unusable::Invalid(format!("illegal base64 data: {error}"))),
+        ),
+        // Go reads the numbers of bytes, too.
+        Value::Array(numbers) if !numbers.is_empty() => Some(bytes(numbers)),
+        _ => None,
+    };
     let kind = response.get("patchType").filter(|kind| !kind.is_null());
     if is_v1 && !mutating {
         if encoded.is_some() {
@@ -179,7 +188,7 @@ fn patch(
         }
     }
     if is_v1 && mutating {
-        match (encoded, kind) {
+        match (&encoded, kind) {
             (Some(_), None) => {
                 return invalid("webhook returned response.patch but not response.patchType");
             }
@@ -192,12 +201,10 @@ fn patch(
             _ => {}
         }
     }
-    let Some(encoded) = encoded.filter(|_| mutating) else {
+    let Some(decoded) = encoded.filter(|_| mutating) else {
         return Ok(None);
     };
-    let decoded = STANDARD.decode(encoded);
-    let decoded =
-        decoded.map_err(|error| Unusable::Invalid(format!("illegal base64 data: {error}")))?;
+    let decoded = decoded?;
     if !allowed {
         return Ok(None);
     }
@@ -215,4 +222,16 @@ fn patch(
         Some(kind) if is_v1 && kind != "JSONPatch" => Err(Unusable::PatchType(kind.into())),
         _ => Ok(Some(patch)),
     }
+}
+
+fn bytes(numbers: &[Value]) -> Result<Vec<u8>, Unusable> {
+    let byte = |number: &Value| {
+        let byte = number.as_u64().and_then(|number| u8::try_from(number).ok());
+        byte.ok_or_else(|| {
+            Unusable::Invalid(format!(
+                "json: cannot unmarshal {number} into Go struct field AdmissionResponse.response.patch of type uint8"
+            ))
+        })
+    };
+    numbers.iter().map(byte).collect()
 }

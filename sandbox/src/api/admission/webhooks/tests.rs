@@ -294,6 +294,28 @@ async fn webhooks_are_asked_in_order_and_again_if_they_want() {
     assert_eq!(world.asked.lock()[3]["object"]["data"]["b"], "2");
 }
 
+/// Go reads bytes from base64 or from numbers, and kube-rs writes numbers.
+#[tokio::test(start_paused = true)]
+async fn a_patch_may_be_the_numbers_of_its_bytes() {
+    let world = World::new(Box::new(|seen| {
+        let patch = json!([{"op": "add", "path": "/data/b", "value": "2"}]).to_string();
+        let mut numbers: Vec<u32> = patch.bytes().map(u32::from).collect();
+        if seen["name"] == "bad" {
+            numbers[0] += 256;
+        }
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": numbers})
+    }));
+    world.mutating("numbers", &[hook("numbers", &json!({}))]);
+    let created = world.create("configmaps", map("good")).await.unwrap();
+    assert_eq!(created.object["data"]["b"], "2");
+    let error = world.create("configmaps", map("bad")).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("cannot unmarshal 347 into Go struct field"),
+        "{text}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_cannot_be_used_fails_the_request_unless_it_is_ignored() {
     let world = World::new(Box::new(|_| json!({"allowed": true, "patch": "e30="})));

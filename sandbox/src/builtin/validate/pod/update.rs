@@ -223,6 +223,16 @@ pub(in super::super) fn resize(object: &Value, old: &Value, found: &mut Vec<Fiel
         let now = at(object, "/status/qosClass");
         found.push(FieldError::invalid("spec", now.clone(), detail));
     }
+    // A node that does not support it does not report the resources of a container.
+    let statuses = list(object, "/status/containerStatuses").iter();
+    let mut running = statuses.filter(|status| status.pointer("/state/running").is_some());
+    if running
+        .next()
+        .is_some_and(|status| status.get("resources").is_none())
+    {
+        let detail = "Pod running on node without support for resize";
+        found.push(FieldError::forbidden("spec", detail));
+    }
     let before = found.len();
     for kind in ["containers", "initContainers"] {
         let pointer = format!("/spec/{kind}");

@@ -205,6 +205,7 @@ pub(super) fn restarting(
 ) {
     let now = handle.core().clock.timestamp();
     let place = place(pod);
+    end_logs(handle, pod, |list, container| which.has(list, container));
     write(handle, pod, |pod| {
         let [containers, init] = [MAIN, INIT].map(|list| {
             changed(pod, list, |container, old, status| {
@@ -308,6 +309,9 @@ pub(super) fn init_exited(
 ) {
     let now = handle.core().clock.timestamp();
     let place = place(pod);
+    end_logs(handle, pod, |list, container| {
+        list == INIT && container["name"] == name
+    });
     write_init(handle, pod, name, |old, status| {
         if let Some(back_off) = again {
             end(old, status, exit, back_off, &place, &now);
@@ -348,6 +352,12 @@ pub(super) fn running_since(old: &Value, now: &str) -> Value {
 /// Counts a new start of the containers.
 pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit, which: Which) {
     let now = handle.core().clock.timestamp();
+    for list in [MAIN, INIT] {
+        for container in containers(pod, list).filter(|one| which.has(list, one)) {
+            let name = container["name"].as_str().unwrap_or_default();
+            begin_log(handle, pod, list, name);
+        }
+    }
     write(handle, pod, |pod| {
         let [containers, init] = [MAIN, INIT].map(|list| {
             changed(pod, list, |container, old, status| {
@@ -370,6 +380,7 @@ pub(super) fn restarted(handle: &Handle, pod: &Value, exit: Exit, which: Which) 
 /// Reports that the containers exited and do not start again: the Pod has ended.
 pub(super) fn exited(handle: &Handle, pod: &Value, exit: Exit) {
     let now = handle.core().clock.timestamp();
+    end_logs(handle, pod, |_, _| true);
     write(handle, pod, |pod| {
         let ends = |old: &Value, status: &mut Value, exit: Exit| {
             status["state"] = json!({"terminated": terminated(old, exit, &now)});
@@ -467,11 +478,20 @@ fn begin_logs(handle: &Handle, pod: &Value) {
     }
 }
 
+/// Ends the logs of containers that have exited.
+fn end_logs(handle: &Handle, pod: &Value, has_exited: impl Fn(List, &Value) -> bool) {
+    for list in [MAIN, INIT, EPHEMERAL] {
+        for container in containers(pod, list).filter(|container| has_exited(list, container)) {
+            let name = container["name"].as_str().unwrap_or_default();
+            handle.core().containers.log(meta::uid(pod), name).end();
+        }
+    }
+}
+
 pub(super) fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
     let core = handle.core();
     for container in containers(pod, list).filter(|one| one["name"] == name) {
-        let (log, new) = core.containers.log(meta::uid(pod), name);
-        if new {
+        if let Some(log) = core.containers.begin_run(meta::uid(pod), name) {
             let image = container["image"].as_str().unwrap_or_default();
             let text = format!("simulated: container {name} of image {image} started");
             log.write(core.clock.now(), LogStream::Stdout, &text);
@@ -535,11 +555,24 @@ fn statuses(
         let image = status["image"].as_str().unwrap_or_default().to_owned();
         let (state, started, ready) = state(container, old, &image);
         let runs = state.get("running").is_some();
+        if runs {
+            status["resources"] = resources(container);
+        }
         status["imageID"] = json!(if runs { &image } else { "" });
         status["ready"] = json!(ready);
         status["started"] = json!(started);
         status["state"] = state;
     })
+}
+
+/// The resources that a container has: those that it asks for, because the node gives them at once.
+fn resources(container: &Value) -> Value {
+    let resources = container.get("resources").cloned();
+    let mut resources = resources.unwrap_or_else(|| json!({}));
+    if let Some(fields) = resources.as_object_mut() {
+        fields.retain(|field, _| matches!(field.as_str(), "limits" | "requests"));
+    }
+    resources
 }
 
 /// The status of each container: as it was, and then changed by `change`, which gets the specification and the old status.
