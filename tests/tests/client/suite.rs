@@ -59,7 +59,9 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
     let kubeconfig = fs::read_to_string(server.kubeconfig()).unwrap();
     // A foreign API server cannot reach a kubelet here.
     let nodes = match server.is_own() {
-        true => Nodes::Served(Arc::new(server.serve_node(NODE))),
+        true => Nodes::Served {
+            _node: Arc::new(server.serve_node(NODE)),
+        },
         false => Nodes::Foreign,
     };
     let mut chosen: Vec<_> = all.into_iter().filter(|one| chosen(one.name)).collect();

@@ -38,7 +38,7 @@ pub(crate) enum Nodes {
     /// The sandbox's simulator.
     Simulated(Sandbox),
     /// A node of a real API server of our own.
-    Served(Arc<RealNode>),
+    Served { _node: Arc<RealNode> },
     /// The kubelets of a given cluster.
     Foreign,
 }
@@ -112,7 +112,7 @@ impl Target {
         }))
         .unwrap();
         let params = PostParams::default();
-        if let (Nodes::Served(_), Some(spec)) = (&self.nodes, &mut pod.spec) {
+        if let (Nodes::Served { .. }, Some(spec)) = (&self.nodes, &mut pod.spec) {
             spec.node_name = Some(NODE.into());
         }
         // A namespace gets its service account a moment after its creation.

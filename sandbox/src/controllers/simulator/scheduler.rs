@@ -17,6 +17,10 @@ use crate::meta;
 /// Binds a Pod that has no node to the node on which the fewest Pods are, of those on which it fits. Returns whether the Pod waits for room on
 /// a node.
 pub(super) fn schedule(handle: &Handle, allocated: &Allocated, pod: &Value) -> bool {
+    // Another scheduler is responsible for it.
+    if pod["spec"]["schedulerName"] != "default-scheduler" {
+        return false;
+    }
     let gates = pod.pointer("/spec/schedulingGates");
     let gates = gates.and_then(Value::as_array);
     if gates.is_some_and(|gates| !gates.is_empty()) {
@@ -215,6 +219,18 @@ mod tests {
         world.delete(&pods(), "first", None);
         world.pass(2).await;
         assert_eq!(world.node_of("second"), "sandbox");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_of_another_scheduler_waits_for_it() {
+        let world = World::new();
+        let mut other = pod("other", "1");
+        other["spec"]["schedulerName"] = json!("mine");
+        world.create(&pods(), other);
+        world.pass(60).await;
+        let waits = world.get(&pods(), "other");
+        assert!(world.node_of("other").is_null(), "{waits}");
+        assert_eq!(waits["status"]["conditions"], Value::Null);
     }
 
     #[tokio::test(start_paused = true)]

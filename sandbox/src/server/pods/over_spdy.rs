@@ -4,14 +4,13 @@
 use std::io;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::io::{
     AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream,
 };
 use tokio::sync::mpsc;
 
 use super::handshake::CLOSE_TIMEOUT;
-use super::process::{Output, Running, STDOUT, Streams, size, status, write};
+use super::process::{Output, Run, STDOUT, Streams, size, status, write};
 use super::spdy::{self, SpdyStream};
 use crate::pods::ClientEnds;
 
@@ -52,7 +51,7 @@ impl Output for Outputs {
 pub(super) async fn serve(
     io: impl AsyncRead + AsyncWrite,
     streams: Streams,
-    run: Result<Running, Value>,
+    run: Run,
 ) -> io::Result<()> {
     let (accepted, opened) = mpsc::channel(8);
     tokio::select! {
@@ -65,7 +64,7 @@ pub(super) async fn serve(
 async fn process(
     mut opened: mpsc::Receiver<SpdyStream>,
     streams: Streams,
-    run: Result<Running, Value>,
+    run: Run,
 ) -> io::Result<()> {
     let all = tokio::time::timeout(OPEN_TIMEOUT, collect(&mut opened, streams)).await;
     // Nobody reads further streams: they end at once, and do not hold up the others.
@@ -76,8 +75,8 @@ async fn process(
         mut outputs,
         resize,
     } = all.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
-    let status = match run {
-        Err(status) => status,
+    let ended = match run {
+        Err(why) => Err(why),
         Ok((running, ends)) => {
             let ClientEnds {
                 stdin: mut to,
@@ -114,13 +113,15 @@ async fn process(
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                code = write(&mut outputs, streams, running, stdout, stderr) => status(code?),
+                code = write(&mut outputs, streams, running, stdout, stderr) => Ok(code?),
                 () = inputs => return Ok(()),
             }
         }
     };
     if let Some(mut error) = error {
-        error.write_all(status.to_string().as_bytes()).await?;
+        error
+            .write_all(status(ended).to_string().as_bytes())
+            .await?;
     }
     drop(outputs);
     // The streams have ended, and the client closes the connection.

@@ -33,7 +33,9 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
         return Err(ApiError::bad_request("Upgrade request required"));
     };
     if upgrade.is_spdy() {
-        let pod = RunningPod::of(&request)?;
+        let Some(pod) = RunningPod::of(&request) else {
+            return Ok(no_pod(&request));
+        };
         let (response, io) = upgrade.accept_spdy(SPDY)?;
         let core = request.core.clone();
         request.core.spawn(async move {
@@ -44,7 +46,9 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
     }
     let protocol = upgrade.agree(&["v4.channel.k8s.io", TUNNEL])?;
     if protocol == TUNNEL {
-        let pod = RunningPod::of(&request)?;
+        let Some(pod) = RunningPod::of(&request) else {
+            return Ok(no_pod(&request));
+        };
         let (response, socket) = upgrade.accept(protocol);
         let core = request.core.clone();
         request.core.spawn(async move {
@@ -64,7 +68,9 @@ pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiE
     if let Some(why) = unfit(&ports) {
         return Ok(refused(400, why));
     }
-    let pod = RunningPod::of(&request)?;
+    let Some(pod) = RunningPod::of(&request) else {
+        return Ok(no_pod(&request));
+    };
     let (mut ends, mut servers) = (Vec::new(), Vec::new());
     for &port in &ports {
         let (near, far) = tokio::io::duplex(BUFFER);
@@ -90,20 +96,20 @@ fn forwarded(ended: io::Result<()>) {
     }
 }
 
+/// The answer of a kubelet whose Pod does not run.
+fn no_pod(request: &PodRequest<'_>) -> Response<Body> {
+    let (name, namespace) = (&request.name, &request.namespace);
+    refused(500, format!("pod not found (\"{name}_{namespace}\")"))
+}
+
 /// A Pod whose ports can be forwarded.
 pub(super) struct RunningPod {
     uid: String,
 }
 
 impl RunningPod {
-    /// # Errors
-    /// 500 if the Pod does not run.
-    fn of(request: &PodRequest<'_>) -> Result<Self, ApiError> {
-        if request.pod["status"]["phase"] != "Running" {
-            let text = format!("pod not found (\"{}_{}\")", request.name, request.namespace);
-            return Err(ApiError::internal(text));
-        }
-        Ok(Self {
+    fn of(request: &PodRequest<'_>) -> Option<Self> {
+        (request.pod["status"]["phase"] == "Running").then(|| Self {
             uid: meta::uid(&request.pod).to_owned(),
         })
     }

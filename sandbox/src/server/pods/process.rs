@@ -78,21 +78,17 @@ pub(super) fn handle(
         let why = "you must specify at least 1 of stdin, stdout, stderr";
         return Ok(refused(400, why));
     }
-    let run = if request.is_running(&container) {
-        request.run(what, &container, tty)
-    } else {
-        let text = match what {
+    if !request.is_running(&container) {
+        let (name, namespace) = (&request.name, &request.namespace);
+        let why = match what {
             ProcessKind::Exec => format!("container not found ({container:?})"),
             ProcessKind::Attach => {
-                let (name, namespace) = (&request.name, &request.namespace);
                 format!("container {container} not found in pod {name}_{namespace}")
             }
         };
-        if protocol == V4 {
-            return Ok(refused(500, text));
-        }
-        Err(failed(&format!("unable to upgrade connection: {text}")))
-    };
+        return Ok(refused(500, why));
+    }
+    let run = request.run(what, &container, tty);
     if is_spdy {
         let (response, io) = upgrade.accept_spdy(V4)?;
         request.core.spawn(async move {
@@ -113,14 +109,12 @@ pub(super) fn handle(
     Ok(response)
 }
 
-pub(super) type Running = (BoxFuture<'static, i32>, ClientEnds);
+/// A program that runs, or why none does.
+pub(super) type Run = Result<(BoxFuture<'static, i32>, ClientEnds), String>;
 
 impl PodRequest<'_> {
     /// Starts the program.
-    ///
-    /// # Errors
-    /// The `Status` with the reason why nothing runs.
-    fn run(&self, what: ProcessKind, container: &str, tty: bool) -> Result<Running, Value> {
+    fn run(&self, what: ProcessKind, container: &str, tty: bool) -> Run {
         let containers = &self.core.containers;
         let command: Vec<String> = match what {
             ProcessKind::Exec => self.query.all("command").map(String::from).collect(),
@@ -133,7 +127,7 @@ impl PodRequest<'_> {
                 None => return Err(no_such_program(name)),
             },
             (ProcessKind::Exec, None) => {
-                return Err(failed("you must specify at least one command"));
+                return Err("you must specify at least one command".to_owned());
             }
         };
         let (called, ends) = pods::start(&self.namespace, &self.name, container, command, tty);
@@ -160,19 +154,15 @@ impl PodRequest<'_> {
 }
 
 /// The error of containerd and runc for a missing program, with a hint how a test registers it.
-fn no_such_program(name: &str) -> Value {
+fn no_such_program(name: &str) -> String {
     let what = match name.contains('/') {
         true => format!("stat {name}: no such file or directory"),
         false => "executable file not found in $PATH".to_owned(),
     };
-    failed(&format!(
+    format!(
         "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to \
          start container process: exec: {name:?}: {what} (a container of the sandbox has no shell and no tar, but the programs that were registered: in Rust with `Sandbox::pods`, over HTTP with `POST /sandbox/programs`)"
-    ))
-}
-
-fn failed(why: &str) -> Value {
-    ApiError::internal(why).to_status()
+    )
 }
 
 /// A client that attaches sees what is written from now on.
@@ -206,7 +196,7 @@ async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std:
     }
 }
 
-async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) -> io::Result<()> {
+async fn serve(socket: Socket, streams: Streams, run: Run) -> io::Result<()> {
     let (mut sink, mut stream) = socket.split();
     let lowest = match (streams.stdout, streams.stderr) {
         (true, _) => STDOUT,
@@ -215,8 +205,8 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
     };
     // With this message a kubelet says that the streams are open.
     Output::put(&mut sink, lowest, &[]).await?;
-    let status = match run {
-        Err(status) => status,
+    let ended = match run {
+        Err(why) => Err(why),
         Ok((running, ends)) => {
             let ClientEnds {
                 stdin,
@@ -224,39 +214,55 @@ async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) ->
                 stderr,
                 sizes,
             } = ends;
-            let status = match streams.ends_input {
-                true => translated_status,
-                false => status,
-            };
             let stdin = streams.stdin.then_some(stdin);
             let read = read(&mut stream, streams, stdin, sizes);
             tokio::select! {
-                code = write(&mut sink, streams, running, stdout, stderr) => status(code?),
+                code = write(&mut sink, streams, running, stdout, stderr) => Ok(code?),
                 // The client has disconnected, and the program ends with it.
                 () = read => return Ok(()),
             }
         }
     };
+    let status = match streams.ends_input {
+        true => translated_status(ended),
+        false => status(ended),
+    };
     Output::put(&mut sink, ERROR, status.to_string().as_bytes()).await?;
     close(sink, stream).await.map_err(io::Error::other)
 }
 
-/// The status of a program that has ended, as a container runtime sends it.
-pub(super) fn status(code: i32) -> Value {
-    match code {
-        0 => json!({"status": "Success"}),
-        code => failure(code, &format!("exit status {code}")),
+/// The status of a program that has ended with an exit code, or did not run, as a container runtime sends it.
+pub(super) fn status(ended: Result<i32, String>) -> Value {
+    match ended {
+        Ok(0) => json!({"status": "Success"}),
+        Ok(code) => failure(code, &format!("exit status {code}")),
+        Err(why) => internal_error(&why),
     }
 }
 
 /// The same in `v5.channel.k8s.io`, which a kubelet translates.
-fn translated_status(code: i32) -> Value {
-    let mut status = match code {
-        0 => status(code),
-        code => failure(code, &format!("command terminated with exit code {code}")),
+fn translated_status(ended: Result<i32, String>) -> Value {
+    let mut status = match ended {
+        Ok(code @ 1..) => failure(code, &format!("command terminated with exit code {code}")),
+        Ok(_) => status(ended),
+        Err(why) => {
+            let why = format!("Internal error occurred: {why}");
+            let mut status = internal_error(&why);
+            status["details"] = json!({"causes": [{"message": why}]});
+            status
+        }
     };
     status["metadata"] = json!({});
     status
+}
+
+fn internal_error(why: &str) -> Value {
+    json!({
+        "status": "Failure",
+        "message": format!("Internal error occurred: {why}"),
+        "reason": "InternalError",
+        "code": 500,
+    })
 }
 
 fn failure(code: i32, why: &str) -> Value {

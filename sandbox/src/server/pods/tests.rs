@@ -173,26 +173,30 @@ async fn a_program_that_cannot_run_has_the_error_of_a_kubelet() {
         message(&sandbox, "web/exec?command=cat&stdout=1").await,
         "Upgrade request required"
     );
-    let (_, newer) = socket(
-        &sandbox,
-        "stuck/exec?command=cat&stdout=1",
-        "v5.channel.k8s.io",
-    )
-    .await;
+    for (path, why) in [
+        (
+            "exec?command=cat&stdout=1",
+            "container not found (\"main\")",
+        ),
+        (
+            "attach?stdout=1",
+            "container main not found in pod stuck_default",
+        ),
+    ] {
+        for protocol in ["v5.channel.k8s.io", "v4.channel.k8s.io"] {
+            let refused = open(&sandbox, &format!("stuck/{path}"), protocol).await;
+            assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let text = refused.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(text, why);
+        }
+    }
+    let path = "web/exec?command=none&stdout=1";
+    let (_, newer) = socket(&sandbox, path, "v5.channel.k8s.io").await;
     let messages = rest(newer).await;
     let end: Value = serde_json::from_slice(&messages.last().unwrap()[1..]).unwrap();
     let text =
-        "Internal error occurred: unable to upgrade connection: container not found (\"main\")";
-    assert_eq!(end["message"], text);
-    let older = open(
-        &sandbox,
-        "stuck/exec?command=cat&stdout=1",
-        "v4.channel.k8s.io",
-    )
-    .await;
-    assert_eq!(older.status(), StatusCode::INTERNAL_SERVER_ERROR);
-    let text = older.into_body().collect().await.unwrap().to_bytes();
-    assert_eq!(text, "container not found (\"main\")");
+        "Internal error occurred: Internal error occurred: error executing command in container: ";
+    assert!(end["message"].as_str().unwrap().starts_with(text), "{end}");
     let both = "PodLogOptions \"web\" is invalid: : Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
     let query = "web/log?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z";
     assert_eq!(message(&sandbox, query).await, both);

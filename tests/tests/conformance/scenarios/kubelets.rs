@@ -249,6 +249,10 @@ pub(crate) async fn copies(run: &mut Run) {
         let answer = run.answers.last_mut().unwrap();
         let text = answer.body.to_string().replace(here, "<folder>");
         answer.body = serde_json::from_str(&text).unwrap();
+        if name == "cp what is not there" {
+            // kubectl may end before it prints what tar says.
+            answer.body["stdout"] = Value::Null;
+        }
     }
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
     let back = [
