@@ -100,7 +100,7 @@
 //!   formats.
 //! - Objects that the components of a real cluster create are missing, such as the system's FlowSchemas, and without [`Builder::rbac`] the roles of the system.
 //! - In JSON the members of an object are sorted by name. A real server writes those of a built-in kind in the order of the fields of its Go type. The headers
-//!   that name a FlowSchema are missing.
+//!   that name a FlowSchema are missing. The simulator gives containers no `containerID` and cordoned nodes no taint.
 //! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
 //!   CustomResourceDefinitions, delete namespaces and let go of claims and volumes that nothing uses. Nothing runs workloads unless [`Builder::simulator`] is on. Then
 //!   Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers and Pods run, claims

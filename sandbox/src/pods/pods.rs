@@ -89,8 +89,8 @@ impl<'a> Pods<'a> {
     }
 
     /// Registers a program that every container can execute. The client must call it exactly by `name`, which may
-    /// contain a path. The function returns the exit code, of which the lowest byte counts, as on Linux. A second registration of a name
-    /// replaces the first.
+    /// contain a path. The function returns the exit code. As on Linux, a client sees only its lowest byte. A second registration of a
+    /// name replaces the first.
     pub fn program<F, R>(&self, name: impl Into<String>, program: F)
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,

@@ -264,7 +264,9 @@ async fn logs_and_processes_end_with_the_container() {
         let rule = sandbox.pods().of("web").times(1);
         rule.fail_after(std::time::Duration::from_secs(60));
     };
-    let (log, (), attached, executed) = tokio::join!(follow, exit, rest(attached), rest(executed));
+    let all = async { tokio::join!(follow, exit, rest(attached), rest(executed)) };
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(600), all).await;
+    let (log, (), attached, executed) = ended.unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
     let end = |messages: &[Bytes]| -> Value {
         let last = messages.last().unwrap();

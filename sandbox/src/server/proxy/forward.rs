@@ -108,7 +108,7 @@ pub(super) async fn forward(
 type Server =
     Box<dyn FnOnce(tokio::io::DuplexStream) -> futures_util::future::BoxFuture<'static, ()> + Send>;
 
-/// Who listens at a place.
+/// What listens at an address.
 ///
 /// # Errors
 /// The text of Go's dialer if nobody does.

@@ -14,16 +14,22 @@ fn versions(stored: &str) -> Value {
     json!([version("v1"), version("v2")])
 }
 
-pub(crate) async fn of_definitions(run: &mut Run) {
-    let name = format!("boxes.{GROUP}");
+/// Defines boxes with these versions. Returns the name of the definition.
+async fn install(run: &mut Run, group: &str, versions: Value) -> String {
+    let name = format!("boxes.{group}");
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
         "spec": {
-            "group": GROUP, "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
-            "versions": versions("v1"),
+            "group": group, "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": versions,
         },
     });
     install_definition(run, definition).await;
+    name
+}
+
+pub(crate) async fn of_definitions(run: &mut Run) {
+    let name = install(run, GROUP, versions("v1")).await;
     let path = run.path(&format!("{GROUP}/v1/boxes"));
     let object = json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "Box", "metadata": {"name": "a"}, "spec": {"size": 1},
@@ -66,15 +72,7 @@ pub(crate) async fn with_other_fields(run: &mut Run) {
             version("v2", "paint", stored == "v2")
         ])
     };
-    let name = format!("boxes.{GROUP}");
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
-        "spec": {
-            "group": GROUP, "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
-            "versions": versions("v1"),
-        },
-    });
-    install_definition(run, definition).await;
+    let name = install(run, GROUP, versions("v1")).await;
     let path = |run: &Run, version: &str| run.path(&format!("{GROUP}/{version}/boxes"));
     let object = |version: &str, name: &str| {
         json!({
@@ -102,9 +100,7 @@ pub(crate) async fn with_other_fields(run: &mut Run) {
     assert_eq!(changed.code, 200, "{changed:?}");
     // A server serves the new definition a moment later: then an object in the new version keeps its field.
     let collection = path(run, "v2");
-    let mut probe = object("v2", "probe");
-    probe["metadata"] = json!({"name": "probe"});
-    let dry = Ask::post(format!("{collection}?dryRun=All"), probe);
+    let dry = Ask::post(format!("{collection}?dryRun=All"), object("v2", "probe"));
     run.until(dry, |answer| answer.body["spec"]["paint"] == "red")
         .await;
     for read in ["v1", "v2"] {

@@ -70,8 +70,7 @@ pub(crate) struct FieldId {
     pub(super) index: u16,
 }
 
-/// The test `the_table_has_what_the_sandbox_has` checks that the embedded data are valid. If they were not, the table would be empty, and all
-/// kinds would be JSON.
+/// The tests of this file check that the embedded data are valid. If they were not, the table would be empty, and all kinds would be JSON.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(MESSAGES).unwrap_or_default());
 
 /// What `tests/cluster/protobuf` prints for the client. It describes the form of the lines.
