@@ -193,6 +193,20 @@ impl<K: Object> Entry<K> {
         }
     }
 
+    /// Calls `function` with namespace and name. Unlike [`key`](Self::key) it allocates nothing for a decoded object.
+    pub(in crate::cache) fn with_name<T>(
+        &self,
+        function: impl FnOnce(Option<&str>, &str) -> T,
+    ) -> T {
+        match &self.0 {
+            EntryContent::Decoded(object) => function(object.namespace(), object.name()),
+            EntryContent::Packed(..) | EntryContent::Undecodable { .. } => {
+                let key = self.key();
+                function(key.namespace(), key.name())
+            }
+        }
+    }
+
     /// UID of the present version.
     pub fn uid(&self) -> Option<&str> {
         match &self.0 {

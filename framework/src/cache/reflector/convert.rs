@@ -27,5 +27,5 @@ pub(in crate::cache) fn delta<K: Object>(
 }
 
 pub(super) fn has_name<K: Object>(object: &Entry<K>) -> bool {
-    !object.key().name().is_empty()
+    object.with_name(|_, name| !name.is_empty())
 }

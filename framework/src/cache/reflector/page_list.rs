@@ -84,8 +84,7 @@ impl<L> Reflector<L> {
             let token = page.continue_token().map(str::to_owned);
             let shared = self.without_unnamed(page);
             let endless = progress.page(&shared, |progress, object: &Entry<K>| {
-                let key = object.key();
-                progress.object(key.namespace(), key.name())
+                object.with_name(|namespace, name| progress.object(namespace, name))
             });
             endless.map_err(|reason| (FailedPage::Later, self.endless(reason)))?;
             queue.push_page(shared).await;

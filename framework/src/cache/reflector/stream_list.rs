@@ -115,8 +115,7 @@ impl<L> Reflector<L> {
             let event: WatchEvent<Entry<K>> = event.map(Into::into);
             let is_new = match &event {
                 WatchEvent::Added(object) => {
-                    let key = object.key();
-                    progress.object(key.namespace(), key.name())
+                    object.with_name(|namespace, name| progress.object(namespace, name))
                 }
                 WatchEvent::Undecodable { object, .. } => {
                     progress.object(object.key.namespace(), object.key.name())

@@ -185,34 +185,29 @@ impl<K: Object> Snapshot<K> {
     ) -> Option<Entry<K>> {
         self.each_index(|index| index.set(&key, version));
         self.undecodable += usize::from(entry.is_place());
-        let objects = self.namespaces.get_mut(namespace_of(&key));
-        match objects.and_then(|objects| objects.get_mut(&key)) {
-            Some(stored) => {
-                let uids = version.owner_uids();
-                self.owners.replace(&key, &mut stored.owners, uids);
-                let old = std::mem::replace(&mut stored.entry, entry);
-                self.undecodable -= usize::from(old.is_place());
-                Some(old)
-            }
-            None => {
-                let owners = self.owners.insert(&key, version.owner_uids());
-                self.len += 1;
-                self.insert_new(key, StoredEntry { entry, owners });
-                None
-            }
-        }
-    }
-
-    fn insert_new(&mut self, key: ObjectKey, stored: StoredEntry<K>) {
         let namespace = namespace_of(&key);
-        if let Some(objects) = self.namespaces.get_mut(namespace) {
-            objects.insert_mut(key, stored);
-        } else {
-            let namespace = namespace.into();
-            let mut objects = HashTrieMapSync::new_sync();
-            objects.insert_mut(key, stored);
-            self.namespaces.insert_mut(namespace, objects);
+        let mut objects = self.namespaces.get_mut(namespace);
+        let present = objects.as_mut().and_then(|objects| objects.get_mut(&key));
+        if let Some(stored) = present {
+            let uids = version.owner_uids();
+            self.owners.replace(&key, &mut stored.owners, uids);
+            let old = std::mem::replace(&mut stored.entry, entry);
+            self.undecodable -= usize::from(old.is_place());
+            return Some(old);
         }
+        let owners = self.owners.insert(&key, version.owner_uids());
+        let stored = StoredEntry { entry, owners };
+        self.len += 1;
+        match objects {
+            Some(objects) => objects.insert_mut(key, stored),
+            None => {
+                let namespace = namespace.into();
+                let mut objects = HashTrieMapSync::new_sync();
+                objects.insert_mut(key, stored);
+                self.namespaces.insert_mut(namespace, objects);
+            }
+        }
+        None
     }
 
     pub(in crate::cache) fn remove(&mut self, key: &ObjectKey) -> Option<Entry<K>> {

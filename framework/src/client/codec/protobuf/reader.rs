@@ -137,7 +137,10 @@ impl<'de> Reader<'de> {
 
 /// Go's JSON has a replacement character for what is not UTF-8.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// A value in the form of JSON.

@@ -27,6 +27,11 @@ impl<'de> Rest<'de> {
     }
 
     pub(super) fn varint(&mut self) -> Result<u64, ProtobufError> {
+        // Most numbers are tags and lengths of one byte.
+        if let [byte @ ..0x80, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Ok(u64::from(*byte));
+        }
         let mut value = 0;
         for (at, byte) in self.0.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * at);
