@@ -17,6 +17,9 @@ use crate::{
     stored_answers,
 };
 
+/// How many failed scenarios are repeated. More do not fail by chance.
+const REPEATED: usize = 5;
+
 /// How many scenarios run at once. Most of their time they wait for a server or for the end of a watch.
 const AT_ONCE: usize = 8;
 
@@ -32,7 +35,7 @@ pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
         selected.retain(|case| !case.starts_with("kubelet-"));
     }
     let mut of_scenario = BTreeMap::<String, BTreeSet<String>>::new();
-    let mut failed = BTreeMap::new();
+    let mut report = Report::default();
     for case in &selected {
         match cases::scenario(case, &names) {
             Some(scenario) => drop(
@@ -41,7 +44,11 @@ pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
                     .or_default()
                     .insert(case.clone()),
             ),
-            None => drop(failed.insert(case.clone(), "no scenario has this case".to_owned())),
+            None => drop(
+                report
+                    .failed
+                    .insert(case.clone(), "no scenario has this case".to_owned()),
+            ),
         }
     }
     let everything = cases::are_updated();
@@ -49,66 +56,56 @@ pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
         .into_iter()
         .filter(|scenario| everything || of_scenario.contains_key(&scenario.name))
         .collect();
-    let mut servers = BTreeMap::new();
-    for beside in Beside::ALL {
-        let mut with = selected_scenarios
-            .iter()
-            .filter(|one| one.beside() == beside)
-            .peekable();
-        if with.peek().is_none() {
-            continue;
-        }
-        let needs_real = with.any(|one| stored_answers::read(&one.name).is_none());
-        let Some(started) = Servers::start(beside, needs_real).await else {
-            return true;
-        };
-        servers.insert(beside, started);
-    }
-
+    let Some(servers) = start(&selected_scenarios).await else {
+        return true;
+    };
     let (alone, together): (Vec<_>, Vec<_>) = selected_scenarios
         .iter()
         .partition(|scenario| scenario.affects_others());
     let compare = |scenario: &'_ Scenario| {
         let servers = &servers[&scenario.beside()];
-        let (name, scenario) = (scenario.name.clone(), scenario.clone());
-        async move { (name, servers.compare(&scenario).await) }
+        let scenario = scenario.clone();
+        async move {
+            let result = servers.compare(&scenario).await;
+            (scenario, result)
+        }
     };
     let mut finished = Box::pin(
         stream::iter(together.into_iter().map(compare))
             .buffer_unordered(AT_ONCE)
             .chain(stream::iter(alone.into_iter().map(compare)).buffered(1)),
     );
-    let (mut passed, mut known, mut found) = (0, 0, BTreeSet::new());
-    let mut used = BTreeSet::new();
+    let (mut found, mut differed) = (BTreeSet::new(), Vec::new());
     while let Some((scenario, result)) = finished.next().await {
-        let cases = of_scenario.remove(&scenario).unwrap_or_default();
+        let cases = of_scenario.remove(&scenario.name).unwrap_or_default();
         if let Ok(compared) = &result {
-            found.extend(cases::of_answers(&scenario, &compared.answers));
+            found.extend(cases::of_answers(&scenario.name, &compared.answers));
         }
-        let differences = result.iter().flat_map(|compared| &compared.differences);
-        for row in differences.filter_map(|(_, difference)| known_differences::row(difference)) {
-            known += 1;
-            used.insert(std::ptr::from_ref(row));
-        }
-        let verdicts = verdicts(&scenario, &cases, result);
-        for (case, why) in verdicts {
-            println!(
-                "test {case} ... {}",
-                why.as_ref().map_or("ok", |_| "FAILED")
-            );
-            match why {
-                Some(why) => drop(failed.insert(case, why)),
-                None => passed += 1,
-            }
+        let failed = report.take(&scenario.name, &cases, result);
+        if !failed.is_empty() {
+            differed.push(Differed {
+                scenario,
+                cases: &cases & &failed,
+                failed,
+            });
         }
     }
+    drop(finished);
+    drop(servers);
     if everything {
         cases::update(&found);
+    } else if !RealServer::is_given() && (1..=REPEATED).contains(&differed.len()) {
+        repeat(differed, &mut report).await;
     }
+    let Report {
+        passed,
+        known,
+        mut failed,
+    } = report;
     // What did not run, or did not finish, says nothing.
     if failed.is_empty() && (everything || selected == cases::listed()) {
         let unused =
-            known_differences::rows().filter(|row| !used.contains(&std::ptr::from_ref(*row)));
+            known_differences::rows().filter(|row| !known.contains_key(&std::ptr::from_ref(*row)));
         for row in unused {
             let (row, why) = (row.steps.join(", "), row.why);
             failed.insert(
@@ -124,12 +121,104 @@ pub(crate) async fn run(selected: &BTreeSet<String>) -> bool {
         println!("\n---- {case} ----\n{why}");
     }
     println!(
-        "\ntest result: {}. {passed} passed; {} failed; {known} known differences; finished in {:.2}s\n",
+        "\ntest result: {}. {passed} passed; {} failed; {} known differences; finished in {:.2}s\n",
         if failed.is_empty() { "ok" } else { "FAILED" },
         failed.len(),
+        known.values().sum::<usize>(),
         began.elapsed().as_secs_f64()
     );
     failed.is_empty()
+}
+
+/// Starts the servers that the scenarios need. Returns `None` if the environment names no real server.
+async fn start(scenarios: &[Scenario]) -> Option<BTreeMap<Beside, Servers>> {
+    let mut servers = BTreeMap::new();
+    for beside in Beside::ALL {
+        let mut with = scenarios
+            .iter()
+            .filter(|one| one.beside() == beside)
+            .peekable();
+        if with.peek().is_none() {
+            continue;
+        }
+        let needs_real = with.any(|one| stored_answers::read(&one.name).is_none());
+        servers.insert(beside, Servers::start(beside, needs_real).await?);
+    }
+    Some(servers)
+}
+
+/// Repeats scenarios of which cases failed, one after the other on new servers. A case that passes now depends on the moment
+/// on one of the servers: it passes, and its first failure is printed. Stored answers of the real server are not asked again.
+async fn repeat(differed: Vec<Differed>, report: &mut Report) {
+    let scenarios: Vec<Scenario> = differed.iter().map(|one| one.scenario.clone()).collect();
+    println!("\nrepeating what failed, on new servers");
+    let Some(servers) = start(&scenarios).await else {
+        return;
+    };
+    for Differed {
+        scenario,
+        cases,
+        failed,
+    } in differed
+    {
+        let first: BTreeMap<String, String> = failed
+            .iter()
+            .filter_map(|case| report.failed.remove_entry(case))
+            .collect();
+        let result = servers[&scenario.beside()].compare(&scenario).await;
+        report.take(&scenario.name, &cases, result);
+        for (case, why) in first {
+            if !report.failed.contains_key(&case) {
+                println!("\n---- {case} failed once, and passed then ----\n{why}");
+            }
+        }
+    }
+}
+
+/// A scenario that failed.
+struct Differed {
+    scenario: Scenario,
+    /// The selected cases that failed.
+    cases: BTreeSet<String>,
+    /// The same, and what is not selected or not listed.
+    failed: BTreeSet<String>,
+}
+
+/// What is known of the cases that ran.
+#[derive(Default)]
+struct Report {
+    passed: usize,
+    /// How often each row of known differences was needed.
+    known: BTreeMap<*const known_differences::Row, usize>,
+    /// The cases that failed, with the reason.
+    failed: BTreeMap<String, String>,
+}
+
+impl Report {
+    /// Judges the cases of a scenario, and prints a line for each. Returns those that failed.
+    fn take(
+        &mut self,
+        scenario: &str,
+        cases: &BTreeSet<String>,
+        result: Result<Compared, String>,
+    ) -> BTreeSet<String> {
+        let differences = result.iter().flat_map(|compared| &compared.differences);
+        for row in differences.filter_map(|(_, difference)| known_differences::row(difference)) {
+            *self.known.entry(row).or_default() += 1;
+        }
+        let mut failed = BTreeSet::new();
+        for (case, why) in verdicts(scenario, cases, result) {
+            let Some(why) = why else {
+                println!("test {case} ... ok");
+                self.passed += 1;
+                continue;
+            };
+            println!("test {case} ... FAILED");
+            failed.insert(case.clone());
+            self.failed.insert(case, why);
+        }
+        failed
+    }
 }
 
 /// Returns why each case of a scenario fails, or `None` if it passes.

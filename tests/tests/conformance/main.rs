@@ -2,6 +2,9 @@
 //! except for names, times and versions that differ between any two servers. Scenarios send requests or call kubectl. Each named
 //! part of a scenario is a case, with its own result (see [`cases`]).
 //!
+//! If cases of a few scenarios fail, these scenarios run once more, on new servers, and a case fails only if it fails there, too:
+//! with thousands of requests beside each other, some answer always depends on the moment. The program prints what failed once.
+//!
 //! The real server is the one of `tests/cluster`, whose program `PILOTHOUSE_CLUSTER_BINARY` names, or any cluster whose
 //! kubeconfig `PILOTHOUSE_CLUSTER` names. Without both variables the cases are skipped, and the program says so.
 //!

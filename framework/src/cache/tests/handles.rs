@@ -177,3 +177,26 @@ fn an_entry_has_the_same_metadata_decoded_packed_and_undecodable() {
     assert!(plain.labels().is_empty() && plain.owner_references().is_empty());
     assert!(!plain.is_deleting());
 }
+
+/// Objects of one name in many namespaces are not the same object again, or a list of them would seem to have no end.
+#[test]
+fn a_handle_tells_namespace_and_name_as_its_key_does() {
+    let mut cluster = object("", "web", "u", 1, &[]);
+    cluster.metadata.namespace = None;
+    let handles: [Entry<ConfigMap>; 4] = [
+        object("default", "web", "u", 1, &[]).into(),
+        object("", "web", "u", 1, &[]).into(),
+        cluster.into(),
+        Entry::of_undecodable(Arc::new(undecodable("default", "web", "u", 1)), None),
+    ];
+    for (handle, namespace) in handles
+        .iter()
+        .zip([Some("default"), None, None, Some("default")])
+    {
+        let key = handle.key();
+        assert_eq!((key.namespace(), key.name()), (namespace, "web"));
+        handle.with_name(|namespace, name| {
+            assert_eq!((namespace, name), (key.namespace(), key.name()));
+        });
+    }
+}

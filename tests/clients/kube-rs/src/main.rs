@@ -1,4 +1,7 @@
-//! What programs on kube-rs do: calls with `Api`, a `watcher`, and a `Controller` with a finalizer and an owned object.
+//! What programs on kube-rs do: calls with `Api`, a `watcher`, a `Controller` with a finalizer and an owned object, and what kube-rs'
+//! examples show.
+
+mod examples;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -28,6 +31,18 @@ async fn main() -> Result<()> {
     println!("watcher: ok");
     tokio::time::timeout(PATIENCE, controller(&client, &maps)).await??;
     println!("controller: ok");
+    examples::discovery(&client).await?;
+    println!("discovery: ok");
+    examples::definition(&client).await?;
+    println!("definition: ok");
+    examples::pages(&maps).await?;
+    println!("pages: ok");
+    tokio::time::timeout(PATIENCE, examples::stores(&maps)).await??;
+    println!("stores: ok");
+    examples::raw(&client).await?;
+    println!("raw requests: ok");
+    examples::job(&client).await?;
+    println!("job: ok");
     Ok(())
 }
 

@@ -180,11 +180,6 @@ pub(crate) async fn processes(run: &mut Run) {
             "exec -i web -- echo done",
             "line\n".repeat(1_000),
         ),
-        (
-            "exec that ends before its input",
-            "exec -i web -- head -n 1",
-            "line\n".repeat(100_000),
-        ),
         ("attach with an input", "attach -i web", "a\nb\n".to_owned()),
         (
             "attach with an input, quietly",

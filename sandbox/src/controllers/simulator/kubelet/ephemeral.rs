@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::containers::{EPHEMERAL, containers, statuses_of};
 use super::environment;
 use super::ephemeral_status;
 use super::kubelet::{BACK_OFF, LOOK, rest};
 use super::pod_events::PodEvents;
-use super::pod_status::{self, EPHEMERAL, containers, pull_failure, statuses_of};
+use super::pod_status::{self, pull_failure};
 use crate::api::Handle;
 use crate::clock::Moment;
 use crate::controllers::simulator::START;

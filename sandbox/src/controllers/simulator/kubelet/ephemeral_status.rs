@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
-use super::pod_status::{EPHEMERAL, begin_log, changed, containers, running_since, write};
+use super::containers::{EPHEMERAL, containers};
+use super::logs::begin_log;
+use super::pod_status::{changed, running_since, write};
 use crate::api::Handle;
 
 /// Reports that an ephemeral container waits. Without a message it is about to start.

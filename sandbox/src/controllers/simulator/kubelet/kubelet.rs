@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::containers;
 use super::environment;
 use super::ephemeral::Ephemeral;
 use super::pod_events::PodEvents;
@@ -151,7 +152,7 @@ impl Kubelet {
         }
         if !life.is_told {
             life.is_told = true;
-            for container in pod_status::running_containers(pod) {
+            for container in containers::running(pod) {
                 life.events.stopped(handle, pod, container);
             }
         }
@@ -263,7 +264,7 @@ impl Life {
             return;
         }
         self.is_told = true;
-        for container in pod_status::all_containers(pod) {
+        for container in containers::all(pod) {
             if refused(container["image"].as_str().unwrap_or_default()) {
                 match self.step {
                     Step::PullFailed => self.events.pull_failed(handle, pod, container),
@@ -485,8 +486,8 @@ impl Life {
         let current = handle.get(&pods(), Some(meta::text(pod, "namespace")), meta::name(pod));
         let Some(current) = current else { return };
         for container in Which(Some(probe)).containers(pod) {
-            let was = pod_status::is_container_ready(pod, container);
-            if was && !pod_status::is_container_ready(&current, container) {
+            let was = containers::is_ready(pod, container);
+            if was && !containers::is_ready(&current, container) {
                 self.events.unhealthy(handle, pod, container, probe);
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::pod_status::{INIT, MAIN, containers, statuses_of};
+use super::containers::{INIT, MAIN, containers, statuses_of};
 use crate::controllers::simulator::conditions::{self, Condition};
 use crate::controllers::simulator::object;
 

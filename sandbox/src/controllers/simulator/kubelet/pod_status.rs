@@ -2,13 +2,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::containers::{INIT, List, MAIN, containers};
 use super::ephemeral_status::set_ephemeral;
+use super::logs::{begin_log, begin_logs, end_logs};
 use super::pod_conditions::{condition, is_ready, uninitialized, unready};
 use crate::api::Handle;
 use crate::controllers::simulator::node;
 use crate::controllers::simulator::object::{pods, update};
 use crate::meta;
-use crate::pods::{LogStream, Probe};
+use crate::pods::Probe;
 
 /// How the containers of a Pod ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -464,81 +466,6 @@ fn started(pod: &mut Value, now: &str) {
         status["startTime"] = json!(now);
     }
     condition(status, "PodScheduled", true, "", now);
-}
-
-/// Writes the first line of each log: that the container is simulated.
-fn begin_logs(handle: &Handle, pod: &Value) {
-    for container in containers(pod, MAIN) {
-        begin_log(
-            handle,
-            pod,
-            MAIN,
-            container["name"].as_str().unwrap_or_default(),
-        );
-    }
-}
-
-/// Ends the logs of containers that have exited.
-fn end_logs(handle: &Handle, pod: &Value, has_exited: impl Fn(List, &Value) -> bool) {
-    for list in [MAIN, INIT, EPHEMERAL] {
-        for container in containers(pod, list).filter(|container| has_exited(list, container)) {
-            let name = container["name"].as_str().unwrap_or_default();
-            handle.core().containers.log(meta::uid(pod), name).end();
-        }
-    }
-}
-
-pub(super) fn begin_log(handle: &Handle, pod: &Value, list: List, name: &str) {
-    let core = handle.core();
-    for container in containers(pod, list).filter(|one| one["name"] == name) {
-        if let Some(log) = core.containers.begin_run(meta::uid(pod), name) {
-            let image = container["image"].as_str().unwrap_or_default();
-            let text = format!("simulated: container {name} of image {image} started");
-            log.write(core.clock.now(), LogStream::Stdout, &text);
-        }
-    }
-}
-
-/// A list of containers: its path, and the path of its statuses.
-pub(super) type List = (&'static str, &'static str);
-
-pub(super) const MAIN: List = ("/spec/containers", "/status/containerStatuses");
-pub(super) const INIT: List = ("/spec/initContainers", "/status/initContainerStatuses");
-pub(super) const EPHEMERAL: List = (
-    "/spec/ephemeralContainers",
-    "/status/ephemeralContainerStatuses",
-);
-
-pub(super) fn containers(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
-    let containers = pod.pointer(list.0).and_then(Value::as_array);
-    containers.into_iter().flatten()
-}
-
-/// Every container of a Pod, the init containers first.
-pub(super) fn all_containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    containers(pod, INIT).chain(containers(pod, MAIN))
-}
-
-/// The containers that run.
-pub(super) fn running_containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    let runs = |list, container: &Value| {
-        let mut statuses = statuses_of(pod, list);
-        statuses.any(|one| one["name"] == container["name"] && one["state"]["running"].is_object())
-    };
-    [INIT, MAIN, EPHEMERAL]
-        .into_iter()
-        .flat_map(move |list| containers(pod, list).filter(move |one| runs(list, one)))
-}
-
-/// Whether a container is ready, as the status says.
-pub(super) fn is_container_ready(pod: &Value, container: &Value) -> bool {
-    let mut statuses = statuses_of(pod, MAIN).chain(statuses_of(pod, INIT));
-    statuses.any(|one| one["name"] == container["name"] && one["ready"] == true)
-}
-
-pub(super) fn statuses_of(pod: &Value, list: List) -> impl Iterator<Item = &Value> {
-    let statuses = pod.pointer(list.1).and_then(Value::as_array);
-    statuses.into_iter().flatten()
 }
 
 fn has_init(pod: &Value) -> bool {
