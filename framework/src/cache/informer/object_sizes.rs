@@ -16,8 +16,17 @@ pub(super) struct ObjectSizes<K> {
     measure: MeasureFn<K>,
     share: GaugeShare,
     due: Option<Instant>,
-    /// How many objects there were at the last measurement.
+    sample: Sample,
+}
+
+/// What a measurement has found.
+#[derive(Default)]
+struct Sample {
+    /// How many objects there were.
     objects: usize,
+    measured: usize,
+    /// The sizes of those that were measured together.
+    bytes: usize,
 }
 
 impl<K: Object> ObjectSizes<K> {
@@ -30,30 +39,33 @@ impl<K: Object> ObjectSizes<K> {
             measure,
             share,
             due: None,
-            objects: 0,
+            sample: Sample::default(),
         }
     }
 
-    /// Reports a change. Measures again if the last measurement is old, or if the number of objects changed by more
-    /// than a tenth.
+    /// Reports a change. Measures again if the last measurement is old, or if there are twice or half as many objects
+    /// since then. Until then objects count with their mean size.
     pub(super) fn changed(&mut self, present: &Snapshot<K>) {
         let now = Instant::now();
-        let differs = present.len().abs_diff(self.objects) > self.objects / 10;
+        let (count, before) = (present.len(), self.sample.objects);
+        let differs = count > 2 * before || before > 2 * count;
         if differs || self.due.is_none_or(|due| due <= now) {
             self.due = Some(now + Self::PERIOD);
-            self.objects = present.len();
-            self.share.set(self.size(present));
+            self.sample = self.measured(present);
         }
+        self.share.set(self.sample.size_of(count));
     }
 
-    fn size(&self, present: &Snapshot<K>) -> usize {
-        let step = present.len().div_ceil(Self::SAMPLE).max(1);
-        let sample = present.iter().step_by(step);
-        let sizes = sample.map(|(_, entry)| self.size_of(entry));
-        let (count, size) = sizes.fold((0, 0), |(count, sum), size| (count + 1, sum + size));
-        match count {
-            0 => 0,
-            count => size * present.len() / count,
+    fn measured(&self, present: &Snapshot<K>) -> Sample {
+        let objects = present.len();
+        let step = objects.div_ceil(Self::SAMPLE).max(1);
+        let sizes = present.iter().step_by(step);
+        let sizes = sizes.map(|(_, entry)| self.size_of(entry));
+        let (measured, bytes) = sizes.fold((0, 0), |(count, sum), size| (count + 1, sum + size));
+        Sample {
+            objects,
+            measured,
+            bytes,
         }
     }
 
@@ -61,6 +73,16 @@ impl<K: Object> ObjectSizes<K> {
         let packed = entry.packed_size();
         let measured = || entry.last_object().map(|object| (self.measure)(&object));
         packed.or_else(measured).unwrap_or_default()
+    }
+}
+
+impl Sample {
+    /// The size of so many objects.
+    fn size_of(&self, objects: usize) -> usize {
+        match self.measured {
+            0 => 0,
+            measured => self.bytes.saturating_mul(objects) / measured,
+        }
     }
 }
 
@@ -104,9 +126,9 @@ mod tests {
         let exact: usize = (0..200).map(|number| put(&mut store, number)).sum();
         sizes.changed(store.working());
         assert_eq!(gauge.get(), exact as i64);
-        // Not each batch causes a measurement.
+        // Not each batch causes a measurement: the new object counts with the mean size.
+        let before = (exact * 201 / 200) as i64;
         let exact = exact + put(&mut store, 200);
-        let before = gauge.get();
         sizes.changed(store.working());
         assert_eq!(gauge.get(), before);
         tokio::time::advance(ObjectSizes::<ConfigMap>::PERIOD).await;
@@ -124,10 +146,12 @@ mod tests {
     #[test]
     fn an_empty_cache_and_objects_that_never_decoded_have_size_zero() {
         let gauge = IntGauge::new("bytes", "Bytes").unwrap();
-        let sizes = ObjectSizes::new(json_size::<ConfigMap>, GaugeShare::of(&gauge));
+        let mut sizes = ObjectSizes::new(json_size::<ConfigMap>, GaugeShare::of(&gauge));
         let mut store = Store::new();
-        assert_eq!(sizes.size(store.working()), 0);
+        sizes.changed(store.working());
+        assert_eq!(gauge.get(), 0);
         store.insert_undecodable(Arc::new(undecodable("default", "bad", "u", 1)), None);
-        assert_eq!(sizes.size(store.working()), 0);
+        sizes.changed(store.working());
+        assert_eq!(gauge.get(), 0);
     }
 }

@@ -219,17 +219,31 @@ impl<K: Object, R> Api<K, R> {
         params: &PostParams,
         object: &B,
     ) -> Result<T, Error> {
-        let answered = self.post_with_answer(call, params, object).await;
-        answered.map(|(object, _)| object)
+        let answer = self.send_post(&call, params, object).await?;
+        self.decode(&call, &answer)
     }
 
-    /// As [`post`](Self::post). Returns the encoded answer, too.
-    pub(crate) async fn post_with_answer<B: Serialize, T: DeserializeOwned>(
+    /// Sends an object, and returns the object of the answer, also as the server sent it.
+    pub(crate) async fn post_with_answer<B: Serialize>(
         &self,
         call: Call<'_>,
         params: &PostParams,
         object: &B,
-    ) -> Result<(T, EncodedObject), Error> {
+    ) -> Result<(K, EncodedObject), Error>
+    where
+        K: DeserializeOwned,
+    {
+        let answer = self.send_post(&call, params, object).await?;
+        let object = self.decode_object(&call, &answer)?;
+        Ok((object, EncodedObject(answer)))
+    }
+
+    async fn send_post<B: Serialize>(
+        &self,
+        call: &Call<'_>,
+        params: &PostParams,
+        object: &B,
+    ) -> Result<Encoded, Error> {
         if K::PARTIAL && call.subresource.is_none() {
             return Err(call.invalid(
                 "the type holds only a part of the object, as `PartialObject` does, and the rest would be lost: use `patch`, or the kind's own type",
@@ -240,47 +254,51 @@ impl<K: Object, R> Api<K, R> {
             .write(&mut query)
             .map_err(|wrong| call.invalid(wrong))?;
         let write = |encoding: Encoding| {
-            let body = encoding.write(object).map_err(|_| unwritable(&call))?;
+            let body = encoding.write(object).map_err(|_| unwritable(call))?;
             Ok((encoding.media_type(), body))
         };
-        let answer = self.client.submit(&call, query.finish(), write).await?;
-        self.decode_with_answer(&call, answer)
+        self.client.submit(call, query.finish(), write).await
     }
 
-    pub(crate) async fn send_patch<T: DeserializeOwned>(
+    pub(crate) async fn patch_as<T: DeserializeOwned>(
         &self,
         call: Call<'_>,
         params: &PatchParams,
         patch: &Patch,
     ) -> Result<T, Error> {
-        let answered = self.patch_with_answer(call, params, patch).await;
-        answered.map(|(object, _)| object)
+        let answer = self.send_patch(&call, params, patch).await?;
+        self.decode(&call, &answer)
     }
 
-    /// As [`send_patch`](Self::send_patch). Returns the encoded answer, too.
-    pub(crate) async fn patch_with_answer<T: DeserializeOwned>(
+    /// Sends a patch, and returns the object of the answer, also as the server sent it.
+    pub(crate) async fn patch_with_answer(
         &self,
         call: Call<'_>,
         params: &PatchParams,
         patch: &Patch,
-    ) -> Result<(T, EncodedObject), Error> {
-        let mut query = Query::new(call.path()?);
-        let written = params.write(&mut query, patch);
-        written.map_err(|wrong| call.invalid(wrong))?;
-        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(&call));
-        let answer = self.client.submit(&call, query.finish(), write).await?;
-        self.decode_with_answer(&call, answer)
-    }
-
-    fn decode_with_answer<T: DeserializeOwned>(
-        &self,
-        call: &Call<'_>,
-        answer: Encoded,
-    ) -> Result<(T, EncodedObject), Error> {
-        let object = self.decode(call, &answer)?;
+    ) -> Result<(K, EncodedObject), Error>
+    where
+        K: DeserializeOwned,
+    {
+        let answer = self.send_patch(&call, params, patch).await?;
+        let object = self.decode_object(&call, &answer)?;
         Ok((object, EncodedObject(answer)))
     }
 
+    async fn send_patch(
+        &self,
+        call: &Call<'_>,
+        params: &PatchParams,
+        patch: &Patch,
+    ) -> Result<Encoded, Error> {
+        let mut query = Query::new(call.path()?);
+        let written = params.write(&mut query, patch);
+        written.map_err(|wrong| call.invalid(wrong))?;
+        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(call));
+        self.client.submit(call, query.finish(), write).await
+    }
+
+    /// Decodes an answer of any type.
     pub(crate) fn decode<T: DeserializeOwned>(
         &self,
         call: &Call<'_>,
@@ -289,6 +307,17 @@ impl<K: Object, R> Api<K, R> {
         let object = decode_object(answer, self.managed_fields);
         let object = object.map_err(|reason| call.undecodable(reason))?;
         call.check_object(answer)?;
+        Ok(object)
+    }
+
+    /// Decodes an answer that is an object of the kind.
+    pub(super) fn decode_object(&self, call: &Call<'_>, answer: &Encoded) -> Result<K, Error>
+    where
+        K: DeserializeOwned,
+    {
+        let object = decode_object(answer, self.managed_fields);
+        let object = object.map_err(|reason| call.undecodable(reason))?;
+        call.check_decoded(answer, &object)?;
         Ok(object)
     }
 }

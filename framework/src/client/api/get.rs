@@ -46,7 +46,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         let mut query = Query::new(call.path()?);
         params.write(&mut query);
         let answer = self.client().fetch(&call, query.finish(), None).await?;
-        let object = self.decode(&call, &answer)?;
+        let object = self.decode_object(&call, &answer)?;
         Ok(self.told_of(object))
     }
 

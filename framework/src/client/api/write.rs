@@ -30,7 +30,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     {
         let name = Some(object.name()).filter(|name| !name.is_empty());
         let call = self.call("create", name, None);
-        let created = self.post(call, params, object).await?;
+        let (created, _) = self.post_with_answer(call, params, object).await?;
         Ok(self.told_of(created))
     }
 
@@ -91,7 +91,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         R: ByName,
     {
         let call = self.call("update", Some(name), None);
-        let replaced = self.post(call, params, object).await?;
+        let (replaced, _) = self.post_with_answer(call, params, object).await?;
         Ok(self.told_of(replaced))
     }
 
@@ -128,7 +128,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         R: ByName,
     {
         let call = self.call("patch", Some(name), None);
-        let patched = self.send_patch(call, params, patch).await?;
+        let (patched, _) = self.patch_with_answer(call, params, patch).await?;
         Ok(self.told_of(patched))
     }
 }

@@ -28,6 +28,11 @@ pub(crate) trait Codec: Copy {
         Ok(Opened::of(self, bytes))
     }
 
+    /// The `apiVersion` and the `kind` of an object, if they stand at its beginning, as API servers write them.
+    fn types_of<'de>(self, _bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+        None
+    }
+
     /// The codec that reads the metadata of an object, or the bytes of that field of them, which has many values.
     fn of_metadata(self, _field: Option<&str>) -> Self {
         self

@@ -1,4 +1,7 @@
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 
@@ -9,6 +12,8 @@ use crate::resource::ApiResource;
 #[derive(Debug, Default)]
 pub(crate) struct NegotiatedEncodings {
     wanted: Encoding,
+    /// Whether there is an entry in `refused`.
+    has_refused: AtomicBool,
     /// One entry for each group that refused something.
     refused: Mutex<HashMap<Box<str>, Refused>>,
 }
@@ -25,6 +30,7 @@ impl NegotiatedEncodings {
     pub(crate) fn new(wanted: Encoding) -> Self {
         Self {
             wanted,
+            has_refused: AtomicBool::new(false),
             refused: Mutex::default(),
         }
     }
@@ -36,7 +42,10 @@ impl NegotiatedEncodings {
 
     /// The encoding for the body of a request.
     pub(crate) fn for_body(&self, resource: &ApiResource) -> Encoding {
-        self.choose(resource, |refused| refused.bodies).for_body()
+        match self.wanted.for_body() {
+            Encoding::Json => Encoding::Json,
+            _ => self.choose(resource, |refused| refused.bodies),
+        }
     }
 
     /// The encoding to name in `Accept`.
@@ -53,21 +62,33 @@ impl NegotiatedEncodings {
         if self.wanted == Encoding::Json {
             return Encoding::Json;
         }
-        match self.refused.lock().get(&*resource.group).copied() {
+        match self.refused_by(&resource.group) {
             Some(refused) if is_refused(refused) => Encoding::Json,
             _ => self.wanted.for_kind(resource),
         }
     }
 
+    fn refused_by(&self, group: &str) -> Option<Refused> {
+        // Servers refuse only at the beginning, if at all.
+        if !self.has_refused.load(Ordering::Acquire) {
+            return None;
+        }
+        self.refused.lock().get(group).copied()
+    }
+
     /// Records that the server refused a body.
     pub(crate) fn refuse_body(&self, resource: &ApiResource) {
-        let group = resource.group.as_ref().into();
-        self.refused.lock().entry(group).or_default().bodies = true;
+        self.refuse(resource, |refused| refused.bodies = true);
     }
 
     /// Records that the server refused a request for its `Accept` header.
     pub(crate) fn refuse_answer(&self, resource: &ApiResource) {
+        self.refuse(resource, |refused| refused.answers = true);
+    }
+
+    fn refuse(&self, resource: &ApiResource, what: fn(&mut Refused)) {
         let group = resource.group.as_ref().into();
-        self.refused.lock().entry(group).or_default().answers = true;
+        what(self.refused.lock().entry(group).or_default());
+        self.has_refused.store(true, Ordering::Release);
     }
 }

@@ -1,10 +1,13 @@
 use serde::Deserialize;
 
 use super::Call;
-use crate::client::{
-    Error,
-    codec::Encoded,
-    decode::{Types, decode_object, shown},
+use crate::{
+    client::{
+        Error,
+        codec::{Codec, Encoded, with_codec},
+        decode::{Types, decode_object, shown},
+    },
+    resource::Object,
 };
 
 /// The parts of an object that say which object it is.
@@ -36,28 +39,45 @@ impl Call<'_> {
     /// # Errors
     /// [`ErrorKind::Decode`](crate::client::ErrorKind::Decode) with what was asked for and what came.
     pub(crate) fn check_object(&self, answer: &Encoded) -> Result<(), Error> {
-        if !matches!(self.subresource, None | Some("status")) {
+        if !self.has_object_of_kind() {
             return Ok(());
         }
         let identity = decode_object(answer, true);
-        let checked = identity.and_then(|identity: Identity| self.compare(&identity));
+        let checked = identity.and_then(|identity: Identity| {
+            let (api_version, kind) = (identity.api_version.as_deref(), identity.kind.as_deref());
+            let names = identity.metadata.unwrap_or_default();
+            let names = (names.name.as_deref(), names.namespace.as_deref());
+            self.compare(Types::new(api_version, kind), names)
+        });
         checked.map_err(|reason| self.undecodable(reason))
     }
 
-    fn compare(&self, identity: &Identity) -> Result<(), String> {
-        let Identity {
-            api_version,
-            kind,
-            metadata,
-        } = identity;
+    /// As [`check_object`](Self::check_object), for an answer that was decoded as `object`. So its bytes need not be read
+    /// again, if its types stand at their beginning.
+    pub(crate) fn check_decoded(
+        &self,
+        answer: &Encoded,
+        object: &impl Object,
+    ) -> Result<(), Error> {
+        match with_codec!(answer.encoding, codec => codec.types_of(&answer.bytes)) {
+            Some([api_version, kind]) if self.has_object_of_kind() => {
+                let names = (Some(object.name()), object.namespace());
+                let checked = self.compare(Types { api_version, kind }, names);
+                checked.map_err(|reason| self.undecodable(reason))
+            }
+            _ => self.check_object(answer),
+        }
+    }
+
+    fn compare(
+        &self,
+        types: Types<'_>,
+        (name, namespace): (Option<&str>, Option<&str>),
+    ) -> Result<(), String> {
         // Some kinds are answered with another one when they are created, as a request for a project with the project.
-        if self.verb != "create" || kind.as_deref() == Some("Status") {
-            let types = Types::new(api_version.as_deref(), kind.as_deref());
+        if self.verb != "create" || types.kind == "Status" {
             types.check_object(self.resource, self.metadata_only)?;
         }
-        let names = metadata.as_ref();
-        let name = names.and_then(|names| names.name.as_deref());
-        let namespace = names.and_then(|names| names.namespace.as_deref());
         // OpenShift answers `users/~` with the user of the request. No object has this name.
         if let Some(expected) = self.name.filter(|name| *name != "~") {
             match name.filter(|name| !name.is_empty()) {
@@ -148,7 +168,7 @@ impl Call<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::{ApiResource, Status};
+    use crate::resource::{ApiResource, PartialObject, Status};
     use k8s_openapi::api::core::v1::ConfigMap;
     use serde_json::json;
 
@@ -185,10 +205,25 @@ mod tests {
                 json!({"apiVersion": "v2", "metadata": {"name": "web"}}),
                 "kind: expected `ConfigMap` of `v1`, found an object of `v2`",
             ),
+            (
+                json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"}}),
+                "kind: expected `ConfigMap` of `v1`, found `Secret` of `v1`",
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}),
+                "metadata.name: expected `web`, found `other`",
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "kube-system"}}),
+                "metadata.namespace: expected `default`, found `kube-system`",
+            ),
         ];
         for (answer, reason) in table {
+            let object: PartialObject = serde_json::from_value(answer.clone()).unwrap();
             let answer = Encoded::json(answer.to_string());
             let error = call(&maps).check_object(&answer).unwrap_err();
+            let of_decoded = call(&maps).check_decoded(&answer, &object).unwrap_err();
+            assert_eq!(of_decoded.to_string(), error.to_string());
             assert_eq!(
                 error.to_string(),
                 format!("get ConfigMap default/web: the answer cannot be decoded: {reason}")
@@ -205,8 +240,10 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": names}),
             json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": names}),
         ] {
+            let object: PartialObject = serde_json::from_value(answer.clone()).unwrap();
             let answer = Encoded::json(answer.to_string());
             call(&maps).check_object(&answer).unwrap();
+            call(&maps).check_decoded(&answer, &object).unwrap();
         }
         let alias = Call {
             name: Some("~"),

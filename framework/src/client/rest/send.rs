@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 
 use super::{Call, Client, response::collect};
 use crate::client::{
@@ -185,24 +185,30 @@ impl Client {
         uri: String,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<(Encoding, Response<Body>), Error> {
-        let mut request = Request::builder().method(call.method()).uri(uri);
-        request = match call.accept(wanted) {
-            Cow::Borrowed(accept) => {
-                request.header(header::ACCEPT, HeaderValue::from_static(accept))
+        let unwritable =
+            |error: http::Error| call.invalid(format!("the request cannot be written: {error}"));
+        let uri = Uri::try_from(uri).map_err(|error| unwritable(error.into()))?;
+        let accept = match call.accept(wanted) {
+            Cow::Borrowed(accept) => HeaderValue::from_static(accept),
+            Cow::Owned(accept) => {
+                HeaderValue::try_from(accept).map_err(|error| unwritable(error.into()))?
             }
-            Cow::Owned(accept) => request.header(header::ACCEPT, accept),
         };
-        let mut is_apply = false;
-        if let Some((content_type, _)) = &body {
-            is_apply = content_type.starts_with("application/apply-patch");
-            let content_type = HeaderValue::from_static(content_type);
-            request = request.header(header::CONTENT_TYPE, content_type);
+        let (content_type, body) = match body {
+            Some((content_type, bytes)) => (Some(content_type), Body::from(bytes)),
+            None => (None, Body::empty()),
+        };
+        // The builder would move the request for each of its parts.
+        let mut request = Request::new(body);
+        *request.method_mut() = call.method();
+        *request.uri_mut() = uri;
+        request.headers_mut().insert(header::ACCEPT, accept);
+        if let Some(content_type) = content_type {
+            let value = HeaderValue::from_static(content_type);
+            request.headers_mut().insert(header::CONTENT_TYPE, value);
         }
-        let body = body.map_or_else(Body::empty, |(_, bytes)| Body::from(bytes));
-        let mut request = request
-            .body(body)
-            .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
         request.extensions_mut().insert(class);
+        let is_apply = content_type.is_some_and(|one| one.starts_with("application/apply-patch"));
         let answer = self.answered(call.verb, || call.target(), request).await;
         let response = answer.map_err(|error| self.explained(call, error, is_apply))?;
         match wanted.of_answer(response.headers()) {

@@ -1,58 +1,65 @@
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
-use serde_json::Value;
 
-use super::place::{Place, key_of};
+use super::{body_tree::BodyTree, place::Place};
 use crate::resource::ApiResource;
 
-/// The hash of the names of all fields that `manager` writes when it applies `body`: the value of
+/// The hash of the names of all fields that `manager` writes when it applies `body`, which is JSON: the value of
 /// [`APPLIED_ANNOTATION`](crate::controller::APPLIED_ANNOTATION).
 ///
 /// The only values that it covers are the keys by which the API server finds the items of a list; they are in
 /// `metadata.managedFields` as well. It is the same in every process and for every order of the fields.
-pub(crate) fn field_set(manager: &str, resource: &ApiResource, body: &Value) -> String {
+///
+/// # Errors
+/// The body is no JSON.
+pub(crate) fn field_set(
+    manager: &str,
+    resource: &ApiResource,
+    body: &[u8],
+) -> serde_json::Result<String> {
+    let body = BodyTree::read(body)?;
     let mut names = Vec::new();
     for text in [manager, &resource.api_version(), &resource.kind] {
         name(&mut names, text);
     }
-    fields(&mut names, Place::top(resource), body);
-    URL_SAFE_NO_PAD.encode(digest(&SHA256, &names))
+    fields(&mut names, Place::top(resource), &body);
+    Ok(URL_SAFE_NO_PAD.encode(digest(&SHA256, &names)))
 }
 
-fn fields(names: &mut Vec<u8>, place: Place<'_>, value: &Value) {
+fn fields(names: &mut Vec<u8>, place: Place<'_>, value: &BodyTree<'_>) {
     match value {
-        Value::Object(object) => {
+        BodyTree::Object(fields_by_name) => {
             names.push(b'{');
-            let mut all: Vec<_> = object.iter().collect();
-            // Sorted, because a feature of serde_json that any crate can switch on keeps the order of the source.
-            all.sort_unstable_by_key(|(field, _)| *field);
-            for (field, value) in all {
+            for (field, value) in fields_by_name {
                 name(names, field);
                 fields(names, place.of(field), value);
             }
             names.push(b'}');
         }
-        Value::Array(items) if place.is_set() => {
+        BodyTree::List(items) if place.is_set() => {
             names.push(b'<');
             for item in items {
-                name(names, &item.to_string());
+                name(names, &item.to_json());
             }
             names.push(b'>');
         }
-        Value::Array(items) => {
+        BodyTree::List(items) => {
             let Some(keys) = place.keys() else {
                 return names.push(b'=');
             };
             names.push(b'[');
             for item in items {
                 for key in keys {
-                    name(names, &key_of(item, key).to_string());
+                    match item.get(key) {
+                        Some(value) if !value.is_null() => name(names, &value.to_json()),
+                        _ => name(names, &Place::default_key(key).to_string()),
+                    }
                 }
                 fields(names, place.item(true), item);
             }
             names.push(b']');
         }
-        _ => names.push(b'='),
+        BodyTree::Text(_) | BodyTree::Other(_) => names.push(b'='),
     }
 }
 
@@ -68,9 +75,13 @@ mod tests {
         apps::v1::Deployment,
         core::v1::{ConfigMap, Secret},
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn field_set(manager: &str, resource: &ApiResource, body: &Value) -> String {
+        super::field_set(manager, resource, body.to_string().as_bytes()).unwrap()
+    }
 
     fn of_map(data: Value) -> String {
         let resource = ApiResource::of::<ConfigMap>();
@@ -86,6 +97,19 @@ mod tests {
             field_set("website", &resource, &body),
             "_Pi_zFuXqiWuFEbiOiwRiqO0lkIuCJwL8u_yApYT1W4"
         );
+    }
+
+    #[test]
+    fn the_order_of_the_fields_and_escapes_in_their_names_do_not_matter() {
+        let of = |body: &[u8]| {
+            super::field_set("website", &ApiResource::of::<Deployment>(), body).unwrap()
+        };
+        let one = br#"{"spec":{"template":{"spec":{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":null}]}]}}},"metadata":{"finalizers":["b/\"c"],"name":"a"}}"#;
+        let other = br#"{"metadata": {"name": "b", "finalizers": ["b\/\u0022c"]}, "spec": {"template": {"spec": {"containers": [{"ports": [{"containerPort": 80, "protocol": null}], "n\u0061me": "\u0061"}]}}}}"#;
+        assert_eq!(of(one), of(other));
+        // This is the hash of an earlier release, which had another reader.
+        assert_eq!(of(one), "WRXlmVsuBI2jaJbBAx62Wd6u55WDtUyRfmntYT6UW1A");
+        assert!(super::field_set("website", &ApiResource::of::<Deployment>(), b"{").is_err());
     }
 
     #[test]

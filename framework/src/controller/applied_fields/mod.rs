@@ -16,11 +16,13 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `body_tree.rs` | the body of an apply, taken apart |
 //! | `field_set.rs` | the hash of the names of the fields of a body |
 //! | `comparison.rs` | whether a cached child has every field of a body |
 //! | `place.rs` | how the server merges the field at a place in a body |
 //! | `quantity.rs` | the amount of a quantity such as `500m` |
 
+mod body_tree;
 mod comparison;
 mod field_set;
 mod place;

@@ -210,7 +210,7 @@ impl<K: Reconcilable> Context<K> {
         verb: &'static str,
         resource: &ApiResource,
         cache: &Lister<P>,
-        child: C,
+        mut child: C,
         key: ObjectKey,
         version: Option<String>,
     ) -> Result<C, Error>
@@ -219,43 +219,42 @@ impl<K: Reconcilable> Context<K> {
     {
         let first = self.requested.note(resource, &key);
         let wanted = body(verb, &child, resource, &key)?;
-        let body = self.shared.fingerprints.of(&wanted);
+        let fingerprint = self.shared.fingerprints.of(&wanted);
 
         let id = child_id::<C>(resource, &key);
-        if let Some(present) = self.unchanged::<C, P>(resource, &id, body, cache) {
+        if let Some(present) = self.unchanged::<C, P>(resource, &id, fingerprint, cache) {
             self.shared.controller.metrics.writes_skipped.inc();
             return Ok(present);
         }
         let failed = |source| Error::serialize(verb, resource, &key, source);
-        let mut wanted: Value = serde_json::from_slice(&wanted).map_err(failed)?;
         let present = cache.get(&key).ok().flatten();
-        let mark = field_set(&self.shared.field_manager, resource, &wanted);
+        let mark = field_set(&self.shared.field_manager, resource, &wanted).map_err(failed)?;
         let fits = has_room_for_annotation(&child, present.as_deref());
-        if fits {
-            wanted["metadata"]["annotations"][APPLIED_ANNOTATION] = mark.as_str().into();
-        }
         // The cache may still have the child as it was before a write of this run.
         if first
             && fits
             && let Some(present) = &present
-            && self.may_be_as_applied(&id, body, &**present)
+            && self.may_be_as_applied(&id, fingerprint, &**present)
             && let Some(present) = as_applied::<C, P>(resource, &mark, &wanted, present)
         {
-            self.remember(id, body, &present, None);
+            self.remember(id, fingerprint, &present, None);
             self.shared.controller.metrics.writes_skipped.inc();
             return Ok(present);
         }
-        if let Some(version) = version {
-            wanted["metadata"]["resourceVersion"] = version.into();
+        let metadata = child.metadata_mut();
+        if fits {
+            let annotations = metadata.annotations.get_or_insert_default();
+            annotations.insert(APPLIED_ANNOTATION.to_owned(), mark);
         }
-        let wanted = serde_json::to_vec(&wanted).map_err(failed)?;
+        metadata.resource_version = version;
+        let wanted = body(verb, &child, resource, &key)?;
         let patch = Patch::ApplyBytes(wanted.into());
         let api = self.api_in::<C>(resource, &key);
         let params = self.forced();
         let call = api.call("patch", Some(key.name()), None);
         let send = api.patch_with_answer(call, &params, &patch);
         let (answer, encoded): (C, _) = self.write(verb, resource, &key, send).await?;
-        self.remember(id, body, &answer, Some(encoded));
+        self.remember(id, fingerprint, &answer, Some(encoded));
         Ok(answer)
     }
 
@@ -514,12 +513,11 @@ enum Known<'a, C> {
     Answered(EncodedObject),
 }
 
-/// The cached child, if an apply of `wanted` would certainly change nothing in it. `mark` is the annotation that this apply
-/// would write.
+/// The cached child, if an apply of `wanted` with the annotation `mark` would certainly change nothing in it.
 fn as_applied<C, P: Object>(
     resource: &ApiResource,
     mark: &str,
-    wanted: &Value,
+    wanted: &[u8],
     present: &P,
 ) -> Option<C>
 where
@@ -532,8 +530,9 @@ where
     let present: &dyn Any = present;
     let present = present.downcast_ref::<C>()?;
     let whole = !C::PARTIAL || C::METADATA_ONLY;
+    let wanted: Value = serde_json::from_slice(wanted).ok()?;
     let child = serde_json::to_value(present).ok()?;
-    contains(resource, whole, wanted, &child).then(|| present.clone())
+    contains(resource, whole, &wanted, &child).then(|| present.clone())
 }
 
 /// The API server accepts at most this many bytes in all annotations of an object.

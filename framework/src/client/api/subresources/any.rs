@@ -119,6 +119,6 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         R: ByName,
     {
         let call = self.call("patch", Some(name), Some(subresource));
-        self.send_patch(call, params, patch).await
+        self.patch_as(call, params, patch).await
     }
 }

@@ -117,6 +117,20 @@ impl<'de> Deserialize<'de> for JsonRaw<'de> {
     }
 }
 
+/// The first member of an object and what follows it, if its value is a text without escapes.
+fn leading_text(bytes: &[u8]) -> Option<((&str, &str), &[u8])> {
+    let (name, rest) = text_without_escapes(bytes)?;
+    let (value, rest) = text_without_escapes(rest.strip_prefix(b":")?)?;
+    Some(((name, value), rest))
+}
+
+fn text_without_escapes(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let text = bytes.strip_prefix(b"\"")?;
+    let end = memchr::memchr2(b'"', b'\\', text)?;
+    let (text, rest) = text.split_at_checked(end)?;
+    Some((std::str::from_utf8(text).ok()?, rest.strip_prefix(b"\"")?))
+}
+
 impl Codec for Json {
     type Raw<'de> = JsonRaw<'de>;
 
@@ -126,6 +140,16 @@ impl Codec for Json {
 
     fn part<'de>(self, raw: Self::Raw<'de>) -> (Self, &'de [u8]) {
         (self, raw.text.as_bytes())
+    }
+
+    fn types_of<'de>(self, bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+        let (first, rest) = leading_text(bytes.strip_prefix(b"{")?)?;
+        let (second, _) = leading_text(rest.strip_prefix(b",")?)?;
+        match (first, second) {
+            (("apiVersion", api_version), ("kind", kind))
+            | (("kind", kind), ("apiVersion", api_version)) => Some([api_version, kind]),
+            _ => None,
+        }
     }
 
     fn cuts(self, _: &[u8], _: Range<usize>, part: Range<usize>) -> Cuts {

@@ -414,3 +414,32 @@ fn the_reason_names_the_error() {
         "[1]: not JSON: unexpected end of hex escape"
     );
 }
+
+#[test]
+fn the_types_at_the_beginning_of_an_object_are_read_without_the_rest() {
+    let types = Some(["apps/v1", "Deployment"]);
+    for (text, expected) in [
+        (
+            r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{}}"#,
+            types,
+        ),
+        (r#"{"apiVersion":"apps/v1","kind":"Deployment"}"#, types),
+        (r#"{"apiVersion":"apps/v1","kind":"Deployment"#, None),
+        // The whole object has to be read for these.
+        (r#"{"apiVersion":"apps\u002fv1","kind":"Deployment"}"#, None),
+        (
+            r#"{"metadata":{},"apiVersion":"apps/v1","kind":"Deployment"}"#,
+            None,
+        ),
+        (
+            r#"{"apiVersion":"apps/v1","metadata":{},"kind":"Deployment"}"#,
+            None,
+        ),
+        (r#"{"kind":"a","kind":"b"}"#, None),
+        (r#"{ "apiVersion": "apps/v1", "kind": "Deployment" }"#, None),
+        (r#"{"kind":1,"apiVersion":"apps/v1"}"#, None),
+        ("", None),
+    ] {
+        assert_eq!(Json.types_of(text.as_bytes()), expected, "{text}");
+    }
+}

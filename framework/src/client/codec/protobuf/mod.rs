@@ -126,6 +126,11 @@ impl Codec for Protobuf {
         opened.map_err(|error| error.reason())
     }
 
+    fn types_of<'de>(self, bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+        let envelope = envelope::Envelope::read(bytes).ok()??;
+        Some([envelope.api_version, envelope.kind])
+    }
+
     fn of_metadata(self, field: Option<&str>) -> Self {
         let message = table().object_meta;
         Self(match field {
