@@ -74,7 +74,7 @@ fn names<K: Object>(items: &[K]) -> Vec<&str> {
 
 async fn clients(target: &Target) -> [Client; 2] {
     let config = target.config().await;
-    let cbor = Client::builder(config).encoding(Encoding::Cbor);
+    let cbor = Client::builder(config).encoding_of_other_kinds(Encoding::Cbor);
     [target.client.clone(), cbor.build().unwrap()]
 }
 

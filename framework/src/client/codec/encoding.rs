@@ -18,7 +18,7 @@ pub enum Encoding {
     /// JSON, which every server knows.
     Json,
     /// Protobuf for the objects of the built-in kinds that the server sends: half as large as JSON, and cheaper to decode for both sides. A type
-    /// gets the same values as from JSON. Requests, all other kinds, and what a [`DynamicObject`](crate::resource::DynamicObject) reads are JSON.
+    /// gets the same values as from JSON. Requests, all other kinds if no [other encoding](crate::client::ClientBuilder::encoding_of_other_kinds) is chosen for them, and what a [`DynamicObject`](crate::resource::DynamicObject) reads are JSON.
     ///
     /// The client knows the fields of Kubernetes 1.33 to 1.37. It skips the others of newer servers, also for a type of the program that has them: choose JSON for
     /// such a type.
@@ -106,16 +106,15 @@ impl Encoding {
         }
     }
 
-    /// This encoding, or JSON if it cannot hold the kind.
-    pub(crate) fn for_kind(self, resource: &ApiResource) -> Self {
-        let has_kind = match self {
+    /// Whether it can hold objects of the kind.
+    pub(crate) fn has(self, resource: &ApiResource) -> bool {
+        match self {
             Self::Protobuf => Protobuf::has(resource),
             Self::Added(codec) => codec.0.has(resource),
             #[cfg(test)]
             Self::Framed => super::Framed::has(resource),
             _ => true,
-        };
-        if has_kind { self } else { Self::Json }
+        }
     }
 
     /// This encoding, or JSON if it has no writer.

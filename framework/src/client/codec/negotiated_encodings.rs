@@ -9,9 +9,11 @@ use super::Encoding;
 use crate::resource::ApiResource;
 
 /// The encodings that a server accepts, by group of kinds, because an aggregated group has its own server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct NegotiatedEncodings {
     wanted: Encoding,
+    /// The encoding of kinds that `wanted` does not have.
+    of_other_kinds: Encoding,
     /// Whether there is an entry in `refused`.
     has_refused: AtomicBool,
     /// One entry for each group that refused something.
@@ -26,10 +28,18 @@ struct Refused {
     answers: bool,
 }
 
+/// What a client has that chooses nothing.
+impl Default for NegotiatedEncodings {
+    fn default() -> Self {
+        Self::new(Encoding::default(), Encoding::Json)
+    }
+}
+
 impl NegotiatedEncodings {
-    pub(crate) fn new(wanted: Encoding) -> Self {
+    pub(crate) fn new(wanted: Encoding, of_other_kinds: Encoding) -> Self {
         Self {
             wanted,
+            of_other_kinds,
             has_refused: AtomicBool::new(false),
             refused: Mutex::default(),
         }
@@ -42,10 +52,7 @@ impl NegotiatedEncodings {
 
     /// The encoding for the body of a request.
     pub(crate) fn for_body(&self, resource: &ApiResource) -> Encoding {
-        match self.wanted.for_body() {
-            Encoding::Json => Encoding::Json,
-            _ => self.choose(resource, |refused| refused.bodies),
-        }
+        self.choose(resource, |refused| refused.bodies).for_body()
     }
 
     /// The encoding to name in `Accept`.
@@ -64,7 +71,9 @@ impl NegotiatedEncodings {
         }
         match self.refused_by(&resource.group) {
             Some(refused) if is_refused(refused) => Encoding::Json,
-            _ => self.wanted.for_kind(resource),
+            _ if self.wanted.has(resource) => self.wanted,
+            _ if self.of_other_kinds.has(resource) => self.of_other_kinds,
+            _ => Encoding::Json,
         }
     }
 

@@ -48,6 +48,7 @@ pub struct ClientBuilder {
     connector: Option<Arc<dyn Connector>>,
     warnings: WarningsLayer,
     encoding: Encoding,
+    encoding_of_other_kinds: Encoding,
     stack: Option<BuildStack>,
     layers: Vec<AddLayer>,
 }
@@ -61,6 +62,7 @@ impl ClientBuilder {
             connector: None,
             warnings: WarningsLayer::default(),
             encoding: Encoding::default(),
+            encoding_of_other_kinds: Encoding::Json,
             stack: None,
             layers: Vec::new(),
         }
@@ -94,6 +96,23 @@ impl ClientBuilder {
     #[must_use]
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = encoding;
+        self
+    }
+
+    /// The encoding of the kinds that [`encoding`](Self::encoding) does not have, such as custom resources with protobuf. The default is
+    /// [`Encoding::Json`].
+    ///
+    /// ```
+    /// # use pilothouse::client::{Client, Config, Encoding};
+    /// # let config = Config::new("https://host:6443".parse().unwrap());
+    /// # #[cfg(feature = "cbor")] {
+    /// // Protobuf for the built-in kinds, and CBOR for all others.
+    /// let builder = Client::builder(config).encoding_of_other_kinds(Encoding::Cbor);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn encoding_of_other_kinds(mut self, encoding: Encoding) -> Self {
+        self.encoding_of_other_kinds = encoding;
         self
     }
 
@@ -210,7 +229,8 @@ impl ClientBuilder {
                 stack_factory,
                 default_namespace: config.default_namespace,
                 server: config.url.to_string(),
-                encodings: NegotiatedEncodings::new(self.encoding).into(),
+                encodings: NegotiatedEncodings::new(self.encoding, self.encoding_of_other_kinds)
+                    .into(),
                 reachability: Arc::default(),
                 hint_on_401,
                 all_namespaces: false,

@@ -183,6 +183,46 @@ async fn a_kind_that_a_codec_does_not_know_is_sent_as_json() {
 }
 
 #[tokio::test]
+async fn other_kinds_have_an_encoding_of_their_own_until_the_server_refuses_it() {
+    let site = Site::new(|seen| match seen.method.as_str() {
+        "PUT" => json_answer(415, "{\"code\": 415}"),
+        _ => accepted(seen, 200, &object()),
+    });
+    let server = Server::start(&site).await;
+    let client = Client::builder(server.config()).encoding_of_other_kinds(Encoding::Framed);
+    let client = client.build().unwrap();
+    let sites = ApiResource {
+        group: "demo.k8s.io".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let object = DynamicObject::new(&sites, "a");
+    let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
+    sites.create(&PostParams::default(), &object).await.unwrap();
+    let refused = sites.replace("a", &PostParams::default(), &object).await;
+    assert!(refused.is_err());
+    let unknown = ApiResource {
+        group: "demo.dev".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let unknown = Api::<DynamicObject>::of(&client, unknown, Some("default"));
+    let _ = unknown.get("a").await;
+    let framed = "application/framed, application/json;q=0.9";
+    assert_eq!(
+        sent(&site),
+        [
+            format!("POST application/framed → {framed}"),
+            format!("PUT application/framed → {framed}"),
+            format!("PUT application/json → {framed}"),
+            // The other encoding does not have this kind either.
+            "GET  → application/json".to_owned(),
+        ]
+    );
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    let _ = maps.get("a").await;
+    assert_eq!(sent(&site)[4], format!("GET  → {PROTOBUF}"));
+}
+
+#[tokio::test]
 async fn an_apply_has_the_chosen_encoding_and_other_patches_are_json() {
     let site = Site::new(|seen| accepted(seen, 200, &object()));
     for encoding in crate::client::codec::ALL_ENCODINGS {

@@ -1,13 +1,15 @@
 use std::sync::{LazyLock, OnceLock};
 
+use hashbrown::HashMap;
+
 use super::form::Form;
 
 /// The messages of the built-in kinds.
 #[derive(Default)]
 pub(super) struct Table {
     messages: Vec<Message>,
-    /// The messages of the kinds, sorted by `kind` and `apiVersion`.
-    kinds: Vec<([&'static str; 2], MessageId)>,
+    /// The messages of the kinds, by `kind` and `apiVersion`.
+    kinds: HashMap<[&'static str; 2], MessageId>,
     /// Those that the code itself names.
     pub(super) object_meta: MessageId,
     pub(super) partial_object: MessageId,
@@ -99,7 +101,6 @@ impl Table {
             kinds: kinds.collect::<Option<_>>()?,
             ..Self::default()
         };
-        table.kinds.sort_unstable();
         table.watch_event = table.message_of("meta.k8s.io/v1", "WatchEvent")?;
         table.partial_object = table.message_of("meta.k8s.io/v1", "PartialObjectMetadata")?;
         let mut fields = table.fields(table.partial_object).iter();
@@ -112,10 +113,7 @@ impl Table {
 
     /// The message of a kind. Returns `None` for custom kinds and for kinds without protobuf.
     pub(super) fn message_of(&self, api_version: &str, kind: &str) -> Option<MessageId> {
-        let wanted = [kind, api_version];
-        let place = self.kinds.binary_search_by(|(types, _)| types.cmp(&wanted));
-        let (_, message) = self.kinds.get(place.ok()?)?;
-        Some(*message)
+        self.kinds.get(&[kind, api_version]).copied()
     }
 
     fn fields(&self, message: MessageId) -> &[Field] {
