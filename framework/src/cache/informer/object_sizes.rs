@@ -25,7 +25,7 @@ struct Sample {
     /// How many objects there were.
     objects: usize,
     measured: usize,
-    /// The sizes of those that were measured together.
+    /// How many bytes the measured ones have.
     bytes: usize,
 }
 
@@ -43,12 +43,12 @@ impl<K: Object> ObjectSizes<K> {
         }
     }
 
-    /// Reports a change. Measures again if the last measurement is old, or if there are twice or half as many objects
-    /// since then. Until then objects count with their mean size.
+    /// Reports a change. Measures again if the last measurement is old, or if there are half as many objects more than
+    /// then, or less than half as many. Until then objects count with their mean size.
     pub(super) fn changed(&mut self, present: &Snapshot<K>) {
         let now = Instant::now();
         let (count, before) = (present.len(), self.sample.objects);
-        let differs = count > 2 * before || before > 2 * count;
+        let differs = count > before + before / 2 || count < before / 2;
         if differs || self.due.is_none_or(|due| due <= now) {
             self.due = Some(now + Self::PERIOD);
             self.sample = self.measured(present);
@@ -104,9 +104,12 @@ mod tests {
     use prometheus::IntGauge;
 
     use super::*;
-    use crate::cache::{
-        Store,
-        fake::{object, undecodable},
+    use crate::{
+        cache::{
+            Store,
+            fake::{object, undecodable},
+        },
+        resource::ObjectKey,
     };
 
     fn put(store: &mut Store<ConfigMap>, number: usize) -> usize {
@@ -134,19 +137,28 @@ mod tests {
         tokio::time::advance(ObjectSizes::<ConfigMap>::PERIOD).await;
         sizes.changed(store.working());
         assert_ne!(gauge.get(), before);
-        let exact = exact
-            + (201..5000)
-                .map(|number| put(&mut store, number))
-                .sum::<usize>();
+        // Many more objects, of another size, and then few.
+        let large = (201..5000).map(|number| put(&mut store, 7 * number + 6));
+        let exact = exact + large.sum::<usize>();
         sizes.changed(store.working());
         let ratio = gauge.get() as f64 / exact as f64;
-        assert!((0.8..1.2).contains(&ratio), "{ratio}");
+        assert!((0.9..1.1).contains(&ratio), "{ratio}");
+        for number in 201..5000 {
+            store.remove(&ObjectKey::namespaced(
+                "default",
+                &format!("o{}", 7 * number + 6),
+            ));
+        }
+        sizes.changed(store.working());
+        assert!(gauge.get() < 201 * 1000, "{}", gauge.get());
     }
 
     #[test]
     fn an_empty_cache_and_objects_that_never_decoded_have_size_zero() {
         let gauge = IntGauge::new("bytes", "Bytes").unwrap();
-        let mut sizes = ObjectSizes::new(json_size::<ConfigMap>, GaugeShare::of(&gauge));
+        let share = GaugeShare::of(&gauge);
+        share.set(7);
+        let mut sizes = ObjectSizes::new(json_size::<ConfigMap>, share);
         let mut store = Store::new();
         sizes.changed(store.working());
         assert_eq!(gauge.get(), 0);

@@ -227,6 +227,7 @@ impl<'a> Action<'a> {
     /// `None` if the path is not a resource.
     fn of(request: &'a Request<Body>) -> Option<Self> {
         let requested = RequestPath::parse(request.uri().path())?;
+        let decode = |text: &'a str| percent_decode_str(text).decode_utf8_lossy();
         let query = request.uri().query().unwrap_or_default();
         let verb = match *request.method() {
             Method::POST => "create",
@@ -265,14 +266,6 @@ impl<'a> Action<'a> {
     }
 }
 
-/// A part of a path or query without its percent encoding, which few parts have.
-fn decode(text: &str) -> Cow<'_, str> {
-    match text.contains('%') {
-        true => percent_decode_str(text).decode_utf8_lossy(),
-        false => text.into(),
-    }
-}
-
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query
         .split('&')
@@ -283,7 +276,7 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn selected_name(query: &str) -> Option<String> {
-    let selector = decode(parameter(query, "fieldSelector")?);
+    let selector = percent_decode_str(parameter(query, "fieldSelector")?).decode_utf8_lossy();
     let mut terms = selector.split(',');
     terms.find_map(|term| {
         let name = term.strip_prefix("metadata.name=")?;

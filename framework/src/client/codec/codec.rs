@@ -29,7 +29,7 @@ pub(crate) trait Codec: Copy {
     }
 
     /// The `apiVersion` and the `kind` of an object, if they stand at its beginning, as API servers write them.
-    fn types_of<'de>(self, _bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+    fn types_of(self, _bytes: &[u8]) -> Option<[&str; 2]> {
         None
     }
 

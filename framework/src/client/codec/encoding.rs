@@ -18,7 +18,8 @@ pub enum Encoding {
     /// JSON, which every server knows.
     Json,
     /// Protobuf for the objects of the built-in kinds that the server sends: half as large as JSON, and cheaper to decode for both sides. A type
-    /// gets the same values as from JSON. Requests, all other kinds if no [other encoding](crate::client::ClientBuilder::encoding_of_other_kinds) is chosen for them, and what a [`DynamicObject`](crate::resource::DynamicObject) reads are JSON.
+    /// gets the same values as from JSON. Requests about these kinds are JSON, and so is what a [`DynamicObject`](crate::resource::DynamicObject) reads of them.
+    /// All other kinds have [an encoding of their own](crate::client::ClientBuilder::encoding_of_other_kinds), which is JSON by default.
     ///
     /// The client knows the fields of Kubernetes 1.33 to 1.37. It skips the others of newer servers, also for a type of the program that has them: choose JSON for
     /// such a type.

@@ -1,8 +1,6 @@
-use std::{
-    collections::HashMap,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::collections::HashMap;
 
+use http::HeaderMap;
 use parking_lot::Mutex;
 
 use super::Encoding;
@@ -14,8 +12,6 @@ pub(crate) struct NegotiatedEncodings {
     wanted: Encoding,
     /// The encoding of kinds that `wanted` does not have.
     of_other_kinds: Encoding,
-    /// Whether there is an entry in `refused`.
-    has_refused: AtomicBool,
     /// One entry for each group that refused something.
     refused: Mutex<HashMap<Box<str>, Refused>>,
 }
@@ -40,14 +36,14 @@ impl NegotiatedEncodings {
         Self {
             wanted,
             of_other_kinds,
-            has_refused: AtomicBool::new(false),
             refused: Mutex::default(),
         }
     }
 
-    /// The encoding that the program has chosen.
-    pub(crate) fn wanted(&self) -> Encoding {
-        self.wanted
+    /// The encoding of an error with these headers. The error is the other media type.
+    pub(crate) fn of_error<'a>(&self, headers: &'a HeaderMap) -> Result<Encoding, &'a str> {
+        let of_other_kinds = |_| self.of_other_kinds.of_answer(headers);
+        self.wanted.of_answer(headers).or_else(of_other_kinds)
     }
 
     /// The encoding for the body of a request.
@@ -69,20 +65,14 @@ impl NegotiatedEncodings {
         if self.wanted == Encoding::Json {
             return Encoding::Json;
         }
-        match self.refused_by(&resource.group) {
+        // The codec of a program is asked without the lock.
+        let refused = self.refused.lock().get(&*resource.group).copied();
+        match refused {
             Some(refused) if is_refused(refused) => Encoding::Json,
             _ if self.wanted.has(resource) => self.wanted,
             _ if self.of_other_kinds.has(resource) => self.of_other_kinds,
             _ => Encoding::Json,
         }
-    }
-
-    fn refused_by(&self, group: &str) -> Option<Refused> {
-        // Servers refuse only at the beginning, if at all.
-        if !self.has_refused.load(Ordering::Acquire) {
-            return None;
-        }
-        self.refused.lock().get(group).copied()
     }
 
     /// Records that the server refused a body.
@@ -98,6 +88,5 @@ impl NegotiatedEncodings {
     fn refuse(&self, resource: &ApiResource, what: fn(&mut Refused)) {
         let group = resource.group.as_ref().into();
         what(self.refused.lock().entry(group).or_default());
-        self.has_refused.store(true, Ordering::Release);
     }
 }

@@ -48,7 +48,8 @@ pub trait ObjectCodec: Send + Sync {
     /// The media type, in lower case and without parameters.
     fn media_type(&self) -> &'static str;
 
-    /// Whether the codec reads and writes objects of that kind in that version. The client asks for the others in JSON.
+    /// Whether the codec reads and writes objects of that kind in that version. The others have
+    /// [another encoding](crate::client::ClientBuilder::encoding_of_other_kinds), which is JSON by default.
     fn has(&self, resource: &ApiResource) -> bool;
 
     /// Turns a document into JSON: an object, a list, a `Status`, or an event of a watch.

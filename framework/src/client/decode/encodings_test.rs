@@ -307,14 +307,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn a_kind_that_a_codec_declines_is_sent_as_json() {
-    let builtin = ApiResource::of::<ConfigMap>();
-    let custom = ApiResource {
-        group: "demo.dev".into(),
-        ..builtin.clone()
-    };
-    assert!(Encoding::Framed.has(&builtin));
-    assert!(!Encoding::Framed.has(&custom));
-}

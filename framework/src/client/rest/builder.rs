@@ -100,7 +100,7 @@ impl ClientBuilder {
     }
 
     /// The encoding of the kinds that [`encoding`](Self::encoding) does not have, such as custom resources with protobuf. The default is
-    /// [`Encoding::Json`].
+    /// [`Encoding::Json`]. If a server refuses one of the two encodings for a group of kinds, the whole group gets JSON.
     ///
     /// ```
     /// # use pilothouse::client::{Client, Config, Encoding};

@@ -39,7 +39,7 @@ impl Client {
             Ok(Err(error)) if error.is::<LengthLimitError>() => Bytes::new(),
             Ok(Err(error)) | Err(error) => return Error::from_stack(verb, target, error),
         };
-        let encoding = self.inner.encodings.wanted().of_answer(&head.headers);
+        let encoding = self.inner.encodings.of_error(&head.headers);
         let encoding = encoding.unwrap_or(Encoding::Json);
         let status = encoding.received(body.clone()).and_then(|bytes| {
             let told = Encoded { encoding, bytes };

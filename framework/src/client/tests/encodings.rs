@@ -48,6 +48,14 @@ fn map() -> ConfigMap {
     serde_json::from_str(OBJECT).unwrap()
 }
 
+/// A kind like ConfigMap in another group.
+fn in_group(group: &'static str) -> ApiResource {
+    ApiResource {
+        group: group.into(),
+        ..ApiResource::of::<ConfigMap>()
+    }
+}
+
 async fn client(site: &Site, encoding: Encoding) -> (Server, Client) {
     let server = Server::start(site).await;
     let client = Client::builder(server.config()).encoding(encoding);
@@ -121,10 +129,7 @@ async fn a_refused_body_is_sent_again_as_json() {
     let maps = Api::<ConfigMap>::namespaced(&client, "default");
     maps.create(&PostParams::default(), &map()).await.unwrap();
     maps.create(&PostParams::default(), &map()).await.unwrap();
-    let leases = ApiResource {
-        group: "coordination.k8s.io".into(),
-        ..ApiResource::of::<ConfigMap>()
-    };
+    let leases = in_group("coordination.k8s.io");
     let leases = Api::<ConfigMap>::of(&client, leases, Some("default"));
     leases.create(&PostParams::default(), &map()).await.unwrap();
     let framed = "POST application/framed → application/framed, application/json;q=0.9";
@@ -172,10 +177,7 @@ async fn a_refusal_of_json_is_an_error_and_the_request_is_not_repeated() {
 async fn a_kind_that_a_codec_does_not_know_is_sent_as_json() {
     let site = Site::new(|seen| accepted(seen, 200, &object()));
     let (_server, client) = client(&site, Encoding::Framed).await;
-    let sites = ApiResource {
-        group: "demo.dev".into(),
-        ..ApiResource::of::<ConfigMap>()
-    };
+    let sites = in_group("demo.dev");
     let object = DynamicObject::new(&sites, "a");
     let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
     sites.create(&PostParams::default(), &object).await.unwrap();
@@ -191,19 +193,14 @@ async fn other_kinds_have_an_encoding_of_their_own_until_the_server_refuses_it()
     let server = Server::start(&site).await;
     let client = Client::builder(server.config()).encoding_of_other_kinds(Encoding::Framed);
     let client = client.build().unwrap();
-    let sites = ApiResource {
-        group: "demo.k8s.io".into(),
-        ..ApiResource::of::<ConfigMap>()
-    };
+    let sites = in_group("demo.k8s.io");
     let object = DynamicObject::new(&sites, "a");
     let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
     sites.create(&PostParams::default(), &object).await.unwrap();
     let refused = sites.replace("a", &PostParams::default(), &object).await;
     assert!(refused.is_err());
-    let unknown = ApiResource {
-        group: "demo.dev".into(),
-        ..ApiResource::of::<ConfigMap>()
-    };
+    sites.create(&PostParams::default(), &object).await.unwrap();
+    let unknown = in_group("demo.dev");
     let unknown = Api::<DynamicObject>::of(&client, unknown, Some("default"));
     let _ = unknown.get("a").await;
     let framed = "application/framed, application/json;q=0.9";
@@ -213,13 +210,14 @@ async fn other_kinds_have_an_encoding_of_their_own_until_the_server_refuses_it()
             format!("POST application/framed → {framed}"),
             format!("PUT application/framed → {framed}"),
             format!("PUT application/json → {framed}"),
+            format!("POST application/json → {framed}"),
             // The other encoding does not have this kind either.
             "GET  → application/json".to_owned(),
         ]
     );
     let maps = Api::<ConfigMap>::namespaced(&client, "default");
     let _ = maps.get("a").await;
-    assert_eq!(sent(&site)[4], format!("GET  → {PROTOBUF}"));
+    assert_eq!(sent(&site)[5], format!("GET  → {PROTOBUF}"));
 }
 
 #[tokio::test]
@@ -302,10 +300,7 @@ async fn protobuf_is_asked_for_and_bodies_are_json() {
 async fn protobuf_is_not_asked_for_custom_kinds_and_subresources_of_unknown_content() {
     let site = Site::new(|seen| in_protobuf(seen, &object()));
     let (_server, client) = client(&site, Encoding::Protobuf).await;
-    let sites = ApiResource {
-        group: "demo.k8s.io".into(),
-        ..ApiResource::of::<ConfigMap>()
-    };
+    let sites = in_group("demo.k8s.io");
     let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
     // The answer is about another kind.
     let _ = sites.get("a").await;

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -6,21 +6,18 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The body of an apply, taken apart. Unlike a [`Value`] it borrows texts, and its fields are sorted.
+/// The body of an apply, taken apart. Unlike a [`Value`] it borrows texts, and its fields are sorted in any program.
 pub(super) enum BodyTree<'a> {
-    Object(Vec<(Cow<'a, str>, BodyTree<'a>)>),
+    Object(BTreeMap<Cow<'a, str>, BodyTree<'a>>),
     List(Vec<BodyTree<'a>>),
     Text(Cow<'a, str>),
     /// A number, a truth value, or null.
     Other(Value),
 }
 
-/// The name by which serde_json gives numbers as objects, if any crate of the program asks it for their digits.
+/// With its feature `arbitrary_precision`, which any crate of a program can switch on, serde_json gives a number as an object with this one
+/// field, which has the digits.
 const NUMBER: &str = "$serde_json::private::Number";
-
-/// The name of a field, which is borrowed unless it has escapes.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> BodyTree<'a> {
     pub(super) fn read(body: &'a [u8]) -> serde_json::Result<Self> {
@@ -29,11 +26,10 @@ impl<'a> BodyTree<'a> {
 
     /// The field of that name, if this is an object.
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
-        let Self::Object(fields) = self else {
-            return None;
-        };
-        let place = fields.binary_search_by(|(field, _)| (**field).cmp(name));
-        Some(&fields.get(place.ok()?)?.1)
+        match self {
+            Self::Object(fields) => fields.get(name),
+            _ => None,
+        }
     }
 
     pub(super) fn is_null(&self) -> bool {
@@ -49,9 +45,7 @@ impl<'a> BodyTree<'a> {
 impl Serialize for BodyTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Object(fields) => {
-                serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
-            }
+            Self::Object(fields) => fields.serialize(serializer),
             Self::List(items) => serializer.collect_seq(items),
             Self::Text(text) => serializer.serialize_str(text),
             Self::Other(value) => value.serialize(serializer),
@@ -107,22 +101,45 @@ impl<'de: 'a, 'a> Deserialize<'de> for BodyTree<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BodyTree<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(Name(name)) = map.next_key()? {
-                    let value = map.next_value()?;
-                    if name == NUMBER
-                        && let BodyTree::Text(digits) = &value
-                        && let Ok(number) = serde_json::from_str(digits)
-                    {
-                        return Ok(BodyTree::Other(number));
-                    }
-                    fields.push((name, value));
+                let mut fields = BTreeMap::new();
+                while let Some(BodyTree::Text(name)) = map.next_key()? {
+                    fields.insert(name, map.next_value()?);
                 }
-                fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+                if let (1, Some(BodyTree::Text(digits))) = (fields.len(), fields.get(NUMBER))
+                    && let Ok(number) = serde_json::from_str(digits)
+                {
+                    return Ok(BodyTree::Other(Value::Number(number)));
+                }
                 Ok(BodyTree::Object(fields))
             }
         }
 
         deserializer.deserialize_any(AnyValue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::MapDeserializer;
+
+    use super::*;
+
+    #[test]
+    fn a_number_is_the_same_if_serde_json_gives_its_digits() {
+        let read = |fields: &[(&'static str, &'static str)]| {
+            let map: MapDeserializer<'_, _, serde_json::Error> =
+                MapDeserializer::new(fields.iter().copied());
+            BodyTree::deserialize(map).unwrap().to_json()
+        };
+        assert_eq!(read(&[(NUMBER, "80")]), "80");
+        assert!(read(&[(NUMBER, "80"), ("a", "b")]).contains(NUMBER));
+        assert!(read(&[(NUMBER, "true")]).contains(NUMBER));
+    }
+
+    #[test]
+    fn the_last_of_two_fields_with_one_name_counts_and_texts_keep_their_escapes() {
+        let tree = BodyTree::read(br#"{"b":[1.5,null,{}],"a":1,"a":"\u0022\\"}"#).unwrap();
+        assert_eq!(tree.to_json(), r#"{"a":"\"\\","b":[1.5,null,{}]}"#);
+        assert!(BodyTree::read(b"{").is_err());
     }
 }

@@ -142,7 +142,7 @@ impl Codec for Json {
         (self, raw.text.as_bytes())
     }
 
-    fn types_of<'de>(self, bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+    fn types_of(self, bytes: &[u8]) -> Option<[&str; 2]> {
         let (first, rest) = leading_text(bytes.strip_prefix(b"{")?)?;
         let (second, _) = leading_text(rest.strip_prefix(b",")?)?;
         match (first, second) {

@@ -126,7 +126,7 @@ impl Codec for Protobuf {
         opened.map_err(|error| error.reason())
     }
 
-    fn types_of<'de>(self, bytes: &'de [u8]) -> Option<[&'de str; 2]> {
+    fn types_of(self, bytes: &[u8]) -> Option<[&str; 2]> {
         let envelope = envelope::Envelope::read(bytes).ok()??;
         Some([envelope.api_version, envelope.kind])
     }
