@@ -216,11 +216,14 @@
 //! * The folder `examples` of the repository has more operators. The folder `book` has a tutorial and a guide.
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Each program compiles all generic code again, for its own types. Four rules keep that code small:
+// Each program compiles all generic code again, for its own types. Five rules keep that code, and its futures, small:
 //
 // * Code that does not depend on the user's types is a function of its own, which the generic function calls.
-// * The body of an `async fn` is compiled in the crate that awaits it, even if nothing in it is generic. So a function that
-//   generic code awaits returns a `BoxFuture`.
+// * The body of an `async fn` is compiled in the crate that awaits it, even if nothing in it is generic. So a large function that
+//   generic code or a program awaits returns a `BoxFuture`.
+// * A future is at least as large as the largest one that it awaits, and the parameters of an `async fn` are stored twice. On
+//   the way of a request and of a call, what is rare is boxed where it is awaited, and what is large is borrowed, or moved into
+//   a block.
 // * A task is boxed where it is spawned, because tokio and hyper have much code for each type of future.
 // * A function that few programs call and that needs much generic code is `#[inline]`: only its callers compile it.
 //

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -105,10 +105,16 @@ impl Operator {
 impl Running {
     /// Starts in order: the listener first, so that the rest of the start can be inspected; then the caches; then the
     /// election. Each controller waits for its caches.
-    pub(super) async fn start(
-        mut operator: Operator,
+    ///
+    /// The future is boxed, so that the crates that await it do not compile it again.
+    pub(super) fn start(
+        operator: Operator,
         client: Client,
-    ) -> Result<Self, OperatorError> {
+    ) -> BoxFuture<'static, Result<Self, OperatorError>> {
+        Box::pin(Self::start_in_order(operator, client))
+    }
+
+    async fn start_in_order(mut operator: Operator, client: Client) -> Result<Self, OperatorError> {
         operator.check()?;
         check_namespaces(&operator.namespaces)?;
         let all = CancellationToken::new();

@@ -128,7 +128,7 @@ pub(crate) async fn metadata_only_uses_cbor_too(target: &Target) {
     let list = maps.list(&ListParams::default()).await.unwrap();
     assert_eq!(said(), "GET  → 200 application/cbor");
     assert!(list.items.iter().any(|map| map.name() == "meta"));
-    let from = WatchParams::default().after(list.resource_version().unwrap());
+    let from = WatchParams::default().fields("metadata.name=meta").after(list.resource_version().unwrap());
     let mut watch = maps.watch(&from).await.unwrap();
     assert_eq!(said(), "GET  → 200 application/cbor-seq");
     let label = Patch::Merge(json!({"metadata": {"labels": {"tier": "front"}}}));

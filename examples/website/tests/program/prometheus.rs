@@ -100,9 +100,18 @@ impl Prometheus {
         });
         // A full pipe would block the process.
         thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let address = address.expect("it says where it listens");
+        // It listens before it can answer queries. Until then it says 503.
+        eventually("a Prometheus that is ready", || {
+            let (status, _) = get(address, "/-/ready");
+            match status.contains(" 200 ") {
+                true => Ok(()),
+                false => Err(status),
+            }
+        });
         Some(Self {
             child,
-            address: address.expect("it says where it listens"),
+            address,
             _home: home,
         })
     }

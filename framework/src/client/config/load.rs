@@ -4,6 +4,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use futures_core::future::BoxFuture;
+
 use super::{
     Config, ConfigError, Credentials, Roots, kubeconfig::Kubeconfig,
     proxy_variables::ProxyVariables, resolve::resolve,
@@ -161,10 +163,15 @@ fn text(bytes: &[u8]) -> Option<String> {
     }
 }
 
-async fn from_files(
-    options: &KubeconfigOptions,
-    around: &Environment,
-) -> Result<Config, ConfigError> {
+/// The future is boxed, so that the crates that await it do not compile it again.
+fn from_files<'a>(
+    options: &'a KubeconfigOptions,
+    around: &'a Environment,
+) -> BoxFuture<'a, Result<Config, ConfigError>> {
+    Box::pin(load(options, around))
+}
+
+async fn load(options: &KubeconfigOptions, around: &Environment) -> Result<Config, ConfigError> {
     let home = around.home.as_deref().map(of_home);
     let (files, whose): (Vec<PathBuf>, _) = match (&options.path, &around.kubeconfig, home) {
         (Some(path), _, _) => (vec![path.clone()], FilesChosenBy::Given),

@@ -49,6 +49,13 @@ impl Body {
     }
 }
 
+/// An empty body.
+impl Default for Body {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
         Self::from(Bytes::from(bytes))

@@ -53,12 +53,18 @@ pub(crate) struct ClientInner {
 impl ClientInner {
     /// Sends a request through the stack. Credentials that the caller has put into the request do not appear in errors. The
     /// layer that adds the client's own credentials does the same for those.
-    pub(crate) async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    pub(crate) fn answer(
+        &self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<Response<Body>, BoxError>> {
         let secrets = SentSecrets::of(&request);
-        let answer = self.stack.dispatch(request).await;
-        match secrets.is_empty() {
-            true => answer,
-            false => secrets.guard(answer, |_| true),
+        let answer = self.stack.dispatch(request);
+        async move {
+            let answer = answer.await;
+            match secrets.is_empty() {
+                true => answer,
+                false => secrets.guard(answer, |_| true),
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 
 use super::{Call, Client, response::collect};
@@ -28,30 +29,40 @@ impl Client {
         self.dispatch(verb, || target, request).await
     }
 
-    async fn dispatch(
+    /// Gives a request to the stack. The future has the answer, or the error of the stack.
+    fn dispatch(
         &self,
         verb: &'static str,
         target: impl FnOnce() -> String,
         request: Request<Body>,
-    ) -> Result<Response<Body>, Error> {
-        let answer = self.inner.answer(request).await;
-        let answer = answer.map_err(|error| Error::from_stack(verb, target(), error));
-        self.inner.reachability.note(&answer);
-        answer
+    ) -> impl Future<Output = Result<Response<Body>, Error>> {
+        // The request is passed on here and not in the future, which would have room for it.
+        let answer = self.inner.answer(request);
+        async move {
+            let answer = answer.await;
+            let answer = answer.map_err(|error| Error::from_stack(verb, target(), error));
+            self.inner.reachability.note(&answer);
+            answer
+        }
     }
 
     /// Sends a call and reads the whole answer. An error answer is an error.
-    pub(crate) async fn fetch(
-        &self,
-        call: &Call<'_>,
+    ///
+    /// The future is boxed, because the futures around it are built for each type of the program: they stay small, and this
+    /// one is built once.
+    pub(crate) fn fetch<'a>(
+        &'a self,
+        call: &'a Call<'a>,
         uri: String,
         body: Option<(&'static str, Bytes)>,
-    ) -> Result<Encoded, Error> {
-        let (encoding, response) = self.open(call, RequestClass::Request, uri, body).await?;
-        let bytes = collect(call.verb, || call.target(), response).await?;
-        let bytes = encoding.received(bytes);
-        let bytes = bytes.map_err(|reason| call.undecodable(reason))?;
-        Ok(Encoded { encoding, bytes })
+    ) -> BoxFuture<'a, Result<Encoded, Error>> {
+        Box::pin(async move {
+            let (encoding, response) = self.open(call, RequestClass::Request, uri, body).await?;
+            let bytes = collect(call.verb, || call.target(), response).await?;
+            let bytes = encoding.received(bytes);
+            let bytes = bytes.map_err(|reason| call.undecodable(reason))?;
+            Ok(Encoded { encoding, bytes })
+        })
     }
 
     /// Sends a call with a body in the negotiated encoding and reads the whole answer. If the server refuses the
@@ -104,26 +115,30 @@ impl Client {
     }
 
     /// Sends a request and returns the answer unread. An error answer is an error.
-    pub(crate) async fn answered(
+    pub(crate) fn answered(
         &self,
         verb: &'static str,
-        target: impl Fn() -> String,
+        target: impl Fn() -> String + Copy,
         request: Request<Body>,
-    ) -> Result<Response<Body>, Error> {
-        let response = self.dispatch(verb, &target, request).await?;
-        if response.status().is_success() {
-            return Ok(response);
+    ) -> impl Future<Output = Result<Response<Body>, Error>> {
+        let answer = self.dispatch(verb, target, request);
+        async move {
+            let response = answer.await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            // Boxed because it is rare.
+            Err(Box::pin(self.response_error(verb, target(), response)).await)
         }
-        Err(self.response_error(verb, target(), response).await)
     }
 
     /// Opens a watch and returns its answer unread. An error answer is an error.
-    pub(crate) async fn watch(
-        &self,
-        call: &Call<'_>,
+    pub(crate) fn watch<'a>(
+        &'a self,
+        call: &'a Call<'a>,
         uri: String,
-    ) -> Result<(Encoding, Response<Body>), Error> {
-        self.open(call, RequestClass::Watch, uri, None).await
+    ) -> BoxFuture<'a, Result<(Encoding, Response<Body>), Error>> {
+        Box::pin(self.open(call, RequestClass::Watch, uri, None))
     }
 
     async fn open(
@@ -141,8 +156,10 @@ impl Client {
         if wanted == Encoding::Json {
             return self.open_as(wanted, call, class, uri, body).await;
         }
-        let answer = self.open_as(wanted, call, class, uri.clone(), body.clone());
-        match answer.await {
+        match self
+            .open_as(wanted, call, class, uri.clone(), body.clone())
+            .await
+        {
             Err(error) if is_code(&error, StatusCode::NOT_ACCEPTABLE) => {
                 self.inner.encodings.refuse_answer(call.resource);
                 self.open_as(Encoding::Json, call, class, uri, body).await
@@ -185,30 +202,10 @@ impl Client {
         uri: String,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<(Encoding, Response<Body>), Error> {
-        let unwritable =
-            |error: http::Error| call.invalid(format!("the request cannot be written: {error}"));
-        let uri = Uri::try_from(uri).map_err(|error| unwritable(error.into()))?;
-        let accept = match call.accept(wanted) {
-            Cow::Borrowed(accept) => HeaderValue::from_static(accept),
-            Cow::Owned(accept) => {
-                HeaderValue::try_from(accept).map_err(|error| unwritable(error.into()))?
-            }
-        };
-        let (content_type, body) = match body {
-            Some((content_type, bytes)) => (Some(content_type), Body::from(bytes)),
-            None => (None, Body::empty()),
-        };
-        // The builder would move the request for each of its parts.
-        let mut request = Request::new(body);
-        *request.method_mut() = call.method();
-        *request.uri_mut() = uri;
-        request.headers_mut().insert(header::ACCEPT, accept);
-        if let Some(content_type) = content_type {
-            let value = HeaderValue::from_static(content_type);
-            request.headers_mut().insert(header::CONTENT_TYPE, value);
-        }
-        request.extensions_mut().insert(class);
-        let is_apply = content_type.is_some_and(|one| one.starts_with("application/apply-patch"));
+        let is_apply = body
+            .as_ref()
+            .is_some_and(|(content_type, _)| content_type.starts_with("application/apply-patch"));
+        let request = request(wanted, call, class, uri, body)?;
         let answer = self.answered(call.verb, || call.target(), request).await;
         let response = answer.map_err(|error| self.explained(call, error, is_apply))?;
         match wanted.of_answer(response.headers()) {
@@ -225,6 +222,40 @@ impl Client {
             }
         }
     }
+}
+
+/// The request of a call.
+fn request(
+    wanted: Encoding,
+    call: &Call<'_>,
+    class: RequestClass,
+    uri: String,
+    body: Option<(&'static str, Bytes)>,
+) -> Result<Request<Body>, Error> {
+    let unwritable =
+        |error: http::Error| call.invalid(format!("the request cannot be written: {error}"));
+    let uri = Uri::try_from(uri).map_err(|error| unwritable(error.into()))?;
+    let accept = match call.accept(wanted) {
+        Cow::Borrowed(accept) => HeaderValue::from_static(accept),
+        Cow::Owned(accept) => {
+            HeaderValue::try_from(accept).map_err(|error| unwritable(error.into()))?
+        }
+    };
+    let (content_type, body) = match body {
+        Some((content_type, bytes)) => (Some(content_type), Body::from(bytes)),
+        None => (None, Body::empty()),
+    };
+    // The builder would move the request for each of its parts.
+    let mut request = Request::new(body);
+    *request.method_mut() = call.method();
+    *request.uri_mut() = uri;
+    request.headers_mut().insert(header::ACCEPT, accept);
+    if let Some(content_type) = content_type {
+        let value = HeaderValue::from_static(content_type);
+        request.headers_mut().insert(header::CONTENT_TYPE, value);
+    }
+    request.extensions_mut().insert(class);
+    Ok(request)
 }
 
 fn is_code(error: &Error, code: StatusCode) -> bool {

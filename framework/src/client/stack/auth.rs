@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tower::{Layer, Service, ServiceExt};
 
 use super::{
-    and_then::Outcome,
+    and_then::{AndThen, OnOutcome, Outcome},
     counted::{Attempts, CountLayer, RequestCounter},
     exec::{Credential, Plugin},
     identity_files::IdentityFiles,
@@ -225,66 +225,87 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         // The service that was polled ready must take the call, not its clone.
         let next = self.inner.clone();
-        let inner = std::mem::replace(&mut self.inner, next);
-        Box::pin(run(inner, self.layer.clone(), request))
+        let mut inner = std::mem::replace(&mut self.inner, next);
+        let layer = self.layer.clone();
+        // A block, because the parameters of an `async fn` are stored twice.
+        Box::pin(async move {
+            let authenticator = &layer.authenticator;
+            if let Some(secrets) = &authenticator.for_proxy {
+                request.extensions_mut().insert(secrets.clone());
+            }
+            if request.headers().contains_key(header::AUTHORIZATION) {
+                return send(&mut inner, request).await;
+            }
+            let shown = authenticator.current().await?;
+            let replay = authenticator
+                .can_change()
+                .then(|| super::retry::clone(&request))
+                .flatten();
+            show(&mut request, shown.header.clone());
+            let response = send(&mut inner, request).await?;
+            match replay {
+                Some(replay) if response.status() == StatusCode::UNAUTHORIZED => {
+                    // Boxed because it is rare.
+                    Box::pin(send_again(inner, &layer, shown, response, replay)).await
+                }
+                _ => Ok(response),
+            }
+        })
     }
 }
 
-async fn run<S>(mut inner: S, layer: AuthLayer, mut request: Request<Body>) -> Outcome
+/// Sends a request again that the server has refused, if there are newer credentials. Otherwise returns the refusal.
+async fn send_again<S>(
+    mut inner: S,
+    layer: &AuthLayer,
+    shown: Presented,
+    refusal: Response<Body>,
+    mut request: Request<Body>,
+) -> Outcome
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
-    let AuthLayer {
-        authenticator,
-        counter,
-    } = layer;
-    if let Some(secrets) = &authenticator.for_proxy {
-        request.extensions_mut().insert(secrets.clone());
-    }
-    if request.headers().contains_key(header::AUTHORIZATION) {
-        return send(&mut inner, request).await;
-    }
-    let shown = authenticator.current().await?;
-    let replay = authenticator
-        .can_change()
-        .then(|| super::retry::clone(&request))
-        .flatten();
-    show(&mut request, shown.header.clone());
-    let response = send(&mut inner, request).await?;
-    if response.status() != StatusCode::UNAUTHORIZED {
-        return Ok(response);
-    }
-    let Some(mut replay) = replay else {
-        return Ok(response);
+    let Some(newer) = layer.authenticator.newer(shown).await else {
+        return Ok(refusal);
     };
-    let Some(newer) = authenticator.newer(shown).await else {
-        return Ok(response);
-    };
-    let code = Some(response.status().as_u16());
-    drop(response);
+    let code = Some(refusal.status().as_u16());
+    drop(refusal);
     // The layer around this one counts only the last attempt.
-    let attempts = replay.extensions().get::<Attempts>();
-    counter.count(code, replay.method(), attempts);
-    show(&mut replay, newer);
-    send(inner.ready().await?, replay).await
+    let attempts = request.extensions().get::<Attempts>();
+    layer.counter.count(code, request.method(), attempts);
+    show(&mut request, newer);
+    send(inner.ready().await?, request).await
 }
 
 /// Sends a request that has its credentials. The response has them as an extension if a text of it may be shown.
-async fn send<S>(inner: &mut S, request: Request<Body>) -> Outcome
+fn send<S>(inner: &mut S, request: Request<Body>) -> AndThen<S::Future, KeepSecrets>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
-    let secrets = SentSecrets::of(&request);
-    // A watch may end with an error of the server.
-    let is_watch = request.extensions().get() == Some(&RequestClass::Watch);
-    secrets.guard(inner.call(request).await, |response| {
-        is_watch
-            || !response.status().is_success()
-            || Encoding::of_body(response.headers()).is_err()
-    })
+    let keep = KeepSecrets {
+        secrets: SentSecrets::of(&request),
+        is_watch: request.extensions().get() == Some(&RequestClass::Watch),
+    };
+    AndThen::new(inner.call(request), keep)
+}
+
+struct KeepSecrets {
+    secrets: SentSecrets,
+    /// A watch may end with an error of the server.
+    is_watch: bool,
+}
+
+impl OnOutcome for KeepSecrets {
+    fn then(self, outcome: Outcome) -> Outcome {
+        self.secrets.guard(outcome, |response| {
+            self.is_watch
+                || !response.status().is_success()
+                || Encoding::of_body(response.headers()).is_err()
+        })
+    }
 }
 
 fn show(request: &mut Request<Body>, header: Option<HeaderValue>) {

@@ -72,38 +72,35 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         // The service that was polled ready must take the call, not its clone.
         let next = self.inner.clone();
-        let inner = std::mem::replace(&mut self.inner, next);
-        Box::pin(run(inner, request))
-    }
-}
-
-async fn run<S>(mut inner: S, mut request: Request<Body>) -> Outcome
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
-{
-    let mut so_far = RetryState::default();
-    loop {
-        let Some(again) = clone(&request) else {
-            return inner.ready().await?.call(request).await;
-        };
-        let deadline = request.extensions().get::<TotalDeadline>().copied();
-        let outcome = inner.ready().await?.call(request).await;
-        // A pause past the deadline would only turn a clear answer into a late one.
-        let fits = |pause: &Duration| {
-            deadline.is_none_or(|by| *pause < by.at.saturating_duration_since(Instant::now()))
-        };
-        let pause = so_far.pause_after(&again, &outcome);
-        let Some(pause) = pause.filter(fits) else {
-            return outcome;
-        };
-        drop(outcome);
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
-        }
-        request = again;
+        let mut inner = std::mem::replace(&mut self.inner, next);
+        let mut so_far = RetryState::default();
+        // A block, because the parameters of an `async fn` are stored twice.
+        Box::pin(async move {
+            loop {
+                let Some(again) = clone(&request) else {
+                    return inner.ready().await?.call(request).await;
+                };
+                let deadline = request.extensions().get::<TotalDeadline>().copied();
+                let outcome = inner.ready().await?.call(request).await;
+                // A pause past the deadline would only turn a clear answer into a late one.
+                let fits = |pause: &Duration| {
+                    deadline
+                        .is_none_or(|by| *pause < by.at.saturating_duration_since(Instant::now()))
+                };
+                let pause = so_far.pause_after(&again, &outcome);
+                let Some(pause) = pause.filter(fits) else {
+                    return outcome;
+                };
+                drop(outcome);
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+                request = again;
+            }
+        })
     }
 }
 

@@ -7,6 +7,7 @@ mod discovery;
 mod discovery_cache;
 mod encodings;
 mod fences_and_own_connections;
+mod futures;
 mod guard;
 mod gzip;
 #[cfg(target_os = "linux")]

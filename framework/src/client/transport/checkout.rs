@@ -1,4 +1,5 @@
 use std::{
+    mem::take,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -25,39 +26,47 @@ const UNANSWERED: Duration = Duration::from_secs(2);
 /// The same for a connection on which a watch is given up. A healthy watch gets a bookmark each minute.
 const SILENT: Duration = Duration::from_secs(90);
 
-/// A request that failed. `unsent` is the request if the server cannot have processed any of it.
+/// A request that failed.
 pub(super) struct SendFailure {
     pub(super) error: BoxError,
-    pub(super) unsent: Option<Request<Body>>,
+    /// The server cannot have processed any of the request, which is in its place again, or still.
+    pub(super) is_unsent: bool,
 }
 
 impl SendFailure {
-    pub(super) fn of(mut error: TrySendError<Request<Body>>) -> Box<Self> {
+    /// Puts the request back into `request` if it was not sent.
+    pub(super) fn of(mut error: TrySendError<Request<Body>>, request: &mut Request<Body>) -> Self {
         let unsent = error.take_message();
-        Box::new(Self {
+        let is_unsent = unsent.is_some();
+        if let Some(unsent) = unsent {
+            *request = unsent;
+        }
+        Self {
             error: error.into_error().into(),
-            unsent,
-        })
+            is_unsent,
+        }
     }
 
     /// The server sent more than `most` interim answers.
-    pub(super) fn interim(most: u32) -> Box<Self> {
+    pub(super) fn interim(most: u32) -> Self {
         let text = format!("the server sent more than {most} interim answers (1xx) and no other");
-        Box::new(Self {
+        Self {
             error: text.into(),
-            unsent: None,
-        })
+            is_unsent: false,
+        }
     }
 }
 
 /// Sends `request`, whose URI has only path and query, on a connection of the pool. The pool gets the connection back
 /// when the answer is read to its end, or dropped.
+///
+/// The request is taken out of its place. If it were passed from future to future, each of them would have room for it.
 pub(super) async fn send(
     pool: &Arc<PoolInner>,
     class: RequestClass,
     taken: CheckedOut,
-    mut request: Request<Body>,
-) -> Result<Response<Body>, Box<SendFailure>> {
+    request: &mut Request<Body>,
+) -> Result<Response<Body>, SendFailure> {
     let (response, hold) = match taken {
         CheckedOut::Http2(stream) => {
             let mut sender = stream.sender();
@@ -69,7 +78,7 @@ pub(super) async fn send(
             };
             let uri = request.uri().clone();
             *request.uri_mut() = pool.absolute(uri.clone());
-            let outcome = sender.try_send_request(request).await;
+            let outcome = sender.try_send_request(take(request)).await;
             std::mem::forget(given_up);
             match outcome {
                 Ok(response) => {
@@ -77,8 +86,8 @@ pub(super) async fn send(
                     (response, HeldConnection::Http2(stream))
                 }
                 Err(error) => {
-                    let mut failed = SendFailure::of(error);
-                    if let Some(request) = &mut failed.unsent {
+                    let failed = SendFailure::of(error, request);
+                    if failed.is_unsent {
                         // The request may go to an HTTP/1.1 connection next, which needs the URI without host.
                         *request.uri_mut() = uri;
                         pool.forget(class, &stream);
@@ -89,16 +98,17 @@ pub(super) async fn send(
         }
         CheckedOut::Http1(mut connection) => {
             if let Err(error) = connection.ready().await {
-                return Err(Box::new(SendFailure {
+                return Err(SendFailure {
                     error: error.into(),
-                    unsent: Some(request),
-                }));
+                    is_unsent: true,
+                });
             }
-            pool.name_host(&mut request);
+            pool.name_host(request);
             match connection.send(request).await {
                 Ok(response) => (response, HeldConnection::Http1(connection)),
-                Err(mut failed) => {
-                    if let Some(request) = &mut failed.unsent {
+                Err(failed) => {
+                    if failed.is_unsent {
+                        // The request may go to an HTTP/2 connection next, which needs no such header.
                         request.headers_mut().remove(header::HOST);
                     }
                     return Err(failed);

@@ -1,5 +1,6 @@
 use std::{
     future::{Future, poll_fn},
+    mem::take,
     pin::{Pin, pin},
     sync::{
         Arc,
@@ -84,18 +85,18 @@ impl Http1 {
         .await
     }
 
-    /// Sends `request`, whose URI has only path and query. Waits for the head of the answer.
+    /// Sends the request that it takes out of `request`, whose URI has only path and query. Waits for the head of the answer.
     pub(super) async fn send(
         &mut self,
-        mut request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<SendFailure>> {
+        request: &mut Request<Body>,
+    ) -> Result<Response<Incoming>, SendFailure> {
         let interim = Arc::new(AtomicU32::new(0));
         let counted = interim.clone();
-        hyper::ext::on_informational(&mut request, move |_| {
+        hyper::ext::on_informational(request, move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
         });
         // The driver produces the answer inside `drive`. A wake-up for that would only lead here once more.
-        let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
+        let mut answer = pin!(unconstrained(self.sender.try_send_request(take(request))));
         let Self { driver, waker, .. } = self;
         poll_fn(|cx| {
             waker.poll(cx, |cx| {
@@ -103,7 +104,7 @@ impl Http1 {
                 let mut answer = answer
                     .as_mut()
                     .poll(&mut noop_context())
-                    .map_err(SendFailure::of);
+                    .map_err(|error| SendFailure::of(error, request));
                 if answer.is_pending() && interim.load(Ordering::Relaxed) > MAX_INTERIM {
                     *driver = None;
                     answer = Poll::Ready(Err(SendFailure::interim(MAX_INTERIM)));
@@ -155,4 +156,37 @@ fn drive(it: &mut Option<Box<Driver>>, cx: &mut Context<'_>) {
 /// A context for polls that need no wake-up.
 pub(super) fn noop_context() -> Context<'static> {
     Context::from_waker(Waker::noop())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pool sends it on another connection. An empty request in its place would be another one.
+    #[tokio::test]
+    async fn a_request_that_a_closed_connection_did_not_take_is_back_in_its_place() {
+        let (near, far) = tokio::io::duplex(1024);
+        let dialled = Dialled {
+            io: Box::new(near),
+            http2: false,
+            generation: 0,
+        };
+        let mut connection = Http1::new(dialled).await.ok().unwrap();
+        connection.ready().await.unwrap();
+        drop(far);
+        let request = Request::post("/api").header("accept", "text/plain");
+        let mut request = request
+            .extension(7_u8)
+            .body(Body::from(b"{}".to_vec()))
+            .unwrap();
+        let failed = connection.send(&mut request).await.err().unwrap();
+        assert!(failed.is_unsent);
+        assert_eq!(
+            (request.method().as_str(), request.uri().path()),
+            ("POST", "/api")
+        );
+        assert_eq!(request.headers()["accept"], "text/plain");
+        assert_eq!(request.extensions().get(), Some(&7_u8));
+        assert_eq!(&request.body().whole().unwrap()[..], b"{}");
+    }
 }

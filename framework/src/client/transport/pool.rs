@@ -109,14 +109,19 @@ impl Service<Request<Body>> for Pool {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let shared = self.0.clone();
-        Box::pin(async move { shared.send(request).await })
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let pool = self.0.clone();
+        // A block, because the parameters of an `async fn` are stored twice.
+        Box::pin(async move { pool.send(&mut request).await })
     }
 }
 
 impl PoolInner {
-    async fn send(self: Arc<Self>, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    /// Sends a request, which is taken out of `request`.
+    async fn send(
+        self: &Arc<Self>,
+        request: &mut Request<Body>,
+    ) -> Result<Response<Body>, BoxError> {
         let class = request.extensions().get::<RequestClass>().copied();
         let class = class.unwrap_or(RequestClass::Request);
         if request.uri().authority().is_some() {
@@ -124,30 +129,29 @@ impl PoolInner {
         }
         self.dialer.refresh().await;
         if class == RequestClass::Upgrade {
-            return upgrade::send(&self, request).await;
+            // Boxed because it is rare.
+            return Box::pin(upgrade::send(self, std::mem::take(request))).await;
         }
         let (mut tried, mut opened) = (1, 0);
         loop {
             let taken = self.take(class, &mut opened).await?;
-            let passing = taken.fences().enter(&request)?;
-            let failed = match checkout::send(&self, class, taken, request).await {
+            let passing = taken.fences().enter(request)?;
+            let failed = match checkout::send(self, class, taken, request).await {
                 Ok(response) => {
                     passing.into_iter().for_each(FencedRequest::done);
                     return Ok(response);
                 }
-                Err(failed) => *failed,
+                Err(failed) => failed,
             };
             let closed = passing.as_ref().and_then(FencedRequest::unsent);
             passing.into_iter().for_each(FencedRequest::done);
             if let Some(closed) = closed {
                 return Err(closed.into());
             }
-            match failed.unsent {
-                // The connection was dead before the request. To send it again is safe, also for a write.
-                Some(unsent) if tried < MAX_CONNECTIONS_TRIED && opened < MAX_OPENED => {
-                    request = unsent;
-                }
-                _ => return Err(failed.error),
+            // The connection was dead before the request. To send the request again is safe, also for a write.
+            let may_try = tried < MAX_CONNECTIONS_TRIED && opened < MAX_OPENED;
+            if !(failed.is_unsent && may_try) {
+                return Err(failed.error);
             }
             tried += 1;
         }
@@ -192,7 +196,8 @@ impl PoolInner {
             match dialling {
                 // Other requests may have taken all its streams meanwhile. Then this tries again.
                 Some(dialling) => dialling.await?,
-                None => match self.dial(class).await? {
+                // Boxed because it is rare.
+                None => match Box::pin(self.dial(class)).await? {
                     Connection::Http1(connection) => return Ok(CheckedOut::Http1(connection)),
                     connection => put(&mut self.connections(class), connection),
                 },

@@ -76,13 +76,13 @@ impl<K: Reconcilable> Context<K> {
     where
         K::Scope: CanOwn<C::Scope>,
     {
-        let child = Child::new(child);
+        let mut child = Child::new(child);
         if let Some(cache) = self.cache::<C>() {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned(&cache, &mut child).await;
         }
         // The metadata is enough to know the owner and the version.
         if let Some(cache) = self.cache::<PartialObject<C>>() {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned(&cache, &mut child).await;
         }
         Err(child.not_wired(APPLY))
     }
@@ -96,28 +96,29 @@ impl<K: Reconcilable> Context<K> {
     /// * [`Error::OtherScope`] if the child is cluster-scoped, the reconciled object is not, and the child is not detached.
     /// * [`Error::NoFinalizer`] if the child is detached and `wire` declares no finalizer.
     /// * [`Error::NotWatched`] if the child is detached and in a namespace that the operator does not watch.
-    pub async fn apply_child<C>(&self, child: Child<C>) -> Result<C, Error>
+    pub async fn apply_child<C>(&self, mut child: Child<C>) -> Result<C, Error>
     where
         C: Object + Serialize + DeserializeOwned + Clone,
     {
         if child.detached {
-            return self.apply_detached(child).await;
+            return self.apply_detached(&mut child).await;
         }
         let resource = &child.resource;
         let caches = &self.shared.controller.caches;
         if let Some(cache) = caches.get::<C>(resource) {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned(&cache, &mut child).await;
         }
         if let Some(cache) = caches.get::<PartialObject>(resource) {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned(&cache, &mut child).await;
         }
         Err(child.not_wired(APPLY))
     }
 
+    /// The child is borrowed. If it were passed from future to future, each of them would have room for it.
     async fn apply_owned<C, P: Object>(
         &self,
         cache: &Lister<P>,
-        child: Child<C>,
+        child: &mut Child<C>,
     ) -> Result<C, Error>
     where
         C: Object + Serialize + DeserializeOwned + Clone,
@@ -127,14 +128,13 @@ impl<K: Reconcilable> Context<K> {
         let not_owned = (!is_owned).then(|| child.not_wired(verb));
         let Child {
             resource,
-            object: mut child,
+            object: child,
             adopting,
             ..
         } = child;
-        let resource = &resource;
         let owner = self.owner(verb)?;
-        let key = self.prepare(verb, resource, &mut child)?;
-        self.check_namespace(verb, resource, &child)?;
+        let key = self.prepare(verb, resource, child)?;
+        self.check_namespace(verb, resource, child)?;
         // Its changes would lead to no reconcile.
         if let Some(error) = not_owned {
             return Err(error);
@@ -164,7 +164,7 @@ impl<K: Reconcilable> Context<K> {
                     || self.has_applied(&child_id::<C>(resource, &key))
             }
         };
-        if !is_known && !adopting {
+        if !is_known && !*adopting {
             // The cache may be behind an adoption, or may never have the child.
             let present = self.on_server(verb, resource, &key).await?;
             let adopt = "`cx.adopt(&object)` or `Child::new(..).adopting()`";
@@ -210,7 +210,7 @@ impl<K: Reconcilable> Context<K> {
         verb: &'static str,
         resource: &ApiResource,
         cache: &Lister<P>,
-        mut child: C,
+        child: &mut C,
         key: ObjectKey,
         version: Option<String>,
     ) -> Result<C, Error>
@@ -218,7 +218,7 @@ impl<K: Reconcilable> Context<K> {
         C: Object + Serialize + DeserializeOwned + Clone,
     {
         let first = self.requested.note(resource, &key);
-        let wanted = body(verb, &child, resource, &key)?;
+        let wanted = body(verb, child, resource, &key)?;
         let fingerprint = self.shared.fingerprints.of(&wanted);
 
         let id = child_id::<C>(resource, &key);
@@ -229,7 +229,7 @@ impl<K: Reconcilable> Context<K> {
         let failed = |source| Error::serialize(verb, resource, &key, source);
         let present = cache.get(&key).ok().flatten();
         let mark = field_set(&self.shared.field_manager, resource, &wanted).map_err(failed)?;
-        let fits = has_room_for_annotation(&child, present.as_deref());
+        let fits = has_room_for_annotation(child, present.as_deref());
         // The cache may still have the child as it was before a write of this run.
         if first
             && fits
@@ -247,7 +247,7 @@ impl<K: Reconcilable> Context<K> {
             annotations.insert(APPLIED_ANNOTATION.to_owned(), mark);
         }
         metadata.resource_version = version;
-        let wanted = body(verb, &child, resource, &key)?;
+        let wanted = body(verb, child, resource, &key)?;
         let patch = Patch::ApplyBytes(wanted.into());
         let api = self.api_in::<C>(resource, &key);
         let params = self.forced();

@@ -18,7 +18,7 @@ use crate::{
 
 /// Detached children: see [`Child::detached`](Child::detached).
 impl<K: Reconcilable> Context<K> {
-    pub(super) async fn apply_detached<C>(&self, child: Child<C>) -> Result<C, Error>
+    pub(super) async fn apply_detached<C>(&self, child: &mut Child<C>) -> Result<C, Error>
     where
         C: Object + Serialize + DeserializeOwned + Clone,
     {
@@ -27,13 +27,12 @@ impl<K: Reconcilable> Context<K> {
         let cache = cache.ok_or_else(|| child.not_wired(verb))?;
         let Child {
             resource,
-            object: mut child,
+            object: child,
             adopting,
             ..
         } = child;
-        let resource = &resource;
         let owner = self.owner(verb)?;
-        let key = self.prepare(verb, resource, &mut child)?;
+        let key = self.prepare(verb, resource, child)?;
         let rules = &self.shared.finalizers;
         if rules.is_empty() {
             let own = self.resource();
@@ -100,7 +99,7 @@ impl<K: Reconcilable> Context<K> {
         };
         let present = self.on_server(verb, resource, &key).await?;
         match &present {
-            Some(present) if adopting => self.check_owner(verb, resource, &**owner, present)?,
+            Some(present) if *adopting => self.check_owner(verb, resource, &**owner, present)?,
             present => {
                 let adopt = "`Child::new(..).detached().adopting()`";
                 self.check_ours(verb, resource, &**owner, present.as_ref(), adopt)?;

@@ -3,6 +3,7 @@
 mod blocking;
 mod controller_runtime_defects;
 mod failures;
+mod futures;
 mod indexes;
 mod keys;
 mod kube_rs_defects;

@@ -157,33 +157,34 @@ impl<R: Reconciler> Invoker<R> {
     ///
     /// The call is dropped after `timeout`, and when `outdated` is cancelled. A blocking closure of it cannot be dropped: it is
     /// told to end, and this waits for it.
-    pub(super) async fn invoke(
+    pub(in crate::controller) async fn invoke(
         &self,
         cx: &Context<R::Resource>,
         timeout: Option<Duration>,
         outdated: Option<&CancellationToken>,
     ) -> Outcome {
-        let call = async {
-            let ended = match cx.object() {
-                Some(object) => self.reconcile(object.clone(), cx).await,
-                None => {
-                    let ended = Box::pin(self.deleted(cx)).await;
-                    ended.map(|()| Outcome::Gone)
+        // The call is dropped inside of `catch_panic_of`, so that a panic of a destructor is caught too. An `async` block that
+        // captures a future and awaits it stores it twice, so the call is pinned.
+        let limited = async {
+            let call = pin!(async {
+                let ended = match cx.object() {
+                    Some(object) => self.reconcile(object.clone(), cx).await,
+                    None => {
+                        let ended = Box::pin(self.deleted(cx)).await;
+                        ended.map(|()| Outcome::Gone)
+                    }
+                };
+                // The text of the error is the user's code too. It is made here, where a panic is caught.
+                ended.unwrap_or_else(|failure| Outcome::Failed(failure.into_text()))
+            });
+            let limited = pin!(async {
+                match timeout {
+                    Some(limit) => tokio::time::timeout(limit, call)
+                        .await
+                        .unwrap_or_else(|_| Outcome::TimedOut(Failure::timed_out(limit))),
+                    None => call.await,
                 }
-            };
-            // The text of the error is the user's code too. It is made here, where a panic is caught.
-            ended.unwrap_or_else(|failure| Outcome::Failed(failure.into_text()))
-        };
-        let limited = async {
-            match timeout {
-                Some(limit) => tokio::time::timeout(limit, call)
-                    .await
-                    .unwrap_or_else(|_| Outcome::TimedOut(Failure::timed_out(limit))),
-                None => call.await,
-            }
-        };
-        // The call is dropped inside of `catch_panic_of`, so that a panic of a destructor is caught too.
-        let limited = async {
+            });
             match outdated {
                 Some(outdated) => {
                     let ended = outdated.run_until_cancelled(limited).await;
