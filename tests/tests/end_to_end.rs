@@ -35,6 +35,7 @@ mod rules;
 mod serving;
 mod shared_secret;
 
+mod shared_watch;
 mod sources;
 mod status;
 mod stories;

@@ -30,7 +30,7 @@
 //!   also has the sizes and times of the requests; [`InformersBuilder::tweak`] sets them for a kind.
 //! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
-//!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
+//!   server sends nothing else, or nothing at all if another informer reads the whole objects. A [transform](InformersBuilder::transform) changes each object before it is stored.
 //! * **In which form**: as the API server sent them, without the managed fields. An object is decoded when it is read, and
 //!   [some](InformersBuilder::decoded_share) stay decoded. Objects of at most 1 KiB, views, objects that a transform has changed, and those of another
 //!   source are stored decoded, in an `Arc`. With the feature `zstd` the encoded objects may be compressed. A [`Packing`](InformersBuilder::packing) stores objects in a form of its own.
@@ -132,6 +132,7 @@
 //! | `status` | [`InformerStatus`], logs and metrics |
 //! | `reflector` | [`Reflector`], [`ListerWatcher`] and [`ListBudget`] |
 //! | `listener` | listeners, [`EventStream`] and [`Subscription`] |
+//! | `source` | where the informers read: the API server, or the informer of the whole objects |
 //! | `informer` | [`SharedInformer`] and its task |
 //! | `informers` | [`Informers`]: one informer for each kind, scope and type |
 
@@ -146,6 +147,7 @@ mod readiness;
 mod reflector;
 mod resource_version;
 mod scope;
+mod source;
 mod status;
 mod store;
 mod sync;

@@ -156,6 +156,7 @@ pub const ORDERS: &[Order<'_>] = &[
             "status",
             "reflector",
             "listener",
+            "source",
             "informer",
             "informers",
         ],

@@ -107,6 +107,34 @@ pub(crate) async fn a_cache_follows_all_changes(target: &Target) {
     informers.shutdown().await;
 }
 
+/// The metadata come first from the server, then from the cache of the whole objects, and then from the server again.
+pub(crate) async fn metadata_and_whole_objects_share_a_watch(target: &Target) {
+    target.map("a", &[]).await;
+    let informers = informers(target);
+    let metadata = informers.metadata::<ConfigMap>(here(target));
+    let received = ReceivedEvents::at(&metadata);
+    assert!(metadata.synced().await);
+    received.is(target, &["initial a"]).await;
+    let whole = informers.acquire::<ConfigMap>(ApiResource::of::<ConfigMap>(), here(target));
+    assert!(whole.synced().await);
+    for name in ["b", "c"] {
+        target.map(name, &[]).await;
+        label(target, "a", name).await;
+        delete(target, name).await;
+    }
+    let added = ["added b", "updated a", "deleted b", "added c", "updated a", "deleted c"];
+    received.is(target, &added).await;
+    whole.release().await;
+    label(target, "a", "d").await;
+    received.is(target, &["updated a"]).await;
+    let key = ObjectKey::namespaced(&target.namespace, "a");
+    let read = metadata.lister().get(&key).unwrap().unwrap();
+    let served = target.api::<ConfigMap>().get("a").await.unwrap();
+    assert_eq!(read.metadata, served.metadata);
+    assert_eq!(metadata.status().to_string(), "synced");
+    informers.shutdown().await;
+}
+
 pub(crate) async fn a_late_listener_first_receives_the_present_objects(target: &Target) {
     target.map("a", &[]).await;
     let informers = informers(target);

@@ -135,6 +135,7 @@ scenarios! {
     network: [requests_and_watches_go_through_a_proxy],
     informers: [
         a_cache_follows_all_changes,
+        metadata_and_whole_objects_share_a_watch,
         a_late_listener_first_receives_the_present_objects,
         a_scope_holds_the_objects_that_its_selectors_match,
         the_informer_of_a_custom_kind_waits_until_it_is_served,

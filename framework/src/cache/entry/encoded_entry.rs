@@ -3,7 +3,12 @@ use std::{
     sync::{Arc, OnceLock, Weak},
 };
 
-use super::{Packed, decoded_slot::DecodedSlot, encoded_cache::EncodedCache};
+use super::{
+    Packed,
+    decoded_slot::DecodedSlot,
+    encoded_cache::EncodedCache,
+    shared_object::{HasBytes, SharedBytes},
+};
 use crate::{
     client::ObjectBytes,
     resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable},
@@ -121,8 +126,18 @@ impl<K: Object> Packed<K> for EncodedEntry<K> {
         Some(self.bytes.size())
     }
 
+    fn shared_bytes(&self) -> Option<SharedBytes> {
+        Some(SharedBytes::new(self.own.upgrade()?))
+    }
+
     fn matches(&self, selector: &Selector) -> bool {
         selector.matches(&self.bytes.labels())
+    }
+}
+
+impl<K: Object> HasBytes for EncodedEntry<K> {
+    fn bytes(&self) -> &ObjectBytes {
+        &self.bytes
     }
 }
 

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, num::NonZeroU32, sync::Arc};
 
-use super::{NO_LABELS, Packed};
+use super::{NO_LABELS, Packed, SharedObject};
 use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
 
 /// A version of an object in a cache, or the place of a version that does not decode ([R8](crate#guarantees)): what a
@@ -148,6 +148,16 @@ impl<K: Object> Entry<K> {
         match &self.0 {
             EntryContent::Packed(packed, _) => packed.metadata(),
             EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
+        }
+    }
+
+    /// The object for a cache of metadata. `None` if it does not decode, or is in the form of a
+    /// [`Packing`](crate::cache::Packing).
+    pub(in crate::cache) fn shared(&self) -> Option<SharedObject> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Some(SharedObject::Decoded(object.clone())),
+            EntryContent::Packed(packed, _) => packed.shared_bytes().map(SharedObject::Encoded),
+            EntryContent::Undecodable { .. } => None,
         }
     }
 

@@ -10,6 +10,7 @@
 //! | `entry.rs` | [`Entry`]: a decoded object, a packed one, or the place of one that does not decode; [`IncomingObject`]: a version on its way into the store |
 //! | `failure_count.rs` | counts the objects that turn out not to decode |
 //! | `packing.rs` | [`Packing`] and [`Packed`]: how objects are stored, if not decoded |
+//! | `shared_object.rs` | [`SharedObject`]: an object that a cache of whole objects shares with a cache of their metadata |
 
 mod compression;
 mod decoded_forms;
@@ -19,6 +20,7 @@ mod encoded_entry;
 mod entry;
 mod failure_count;
 mod packing;
+mod shared_object;
 
 #[cfg(test)]
 mod encoded_test;
@@ -30,6 +32,7 @@ pub use entry::Entry;
 pub(super) use entry::IncomingObject;
 pub(super) use failure_count::FailureCount;
 pub use packing::{Packed, Packing};
+pub(super) use shared_object::SharedObject;
 
 use super::sync;
 

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::NO_LABELS;
+use super::{NO_LABELS, shared_object::SharedBytes};
 use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
 
 /// How a [`Store`](crate::cache::Store) stores objects, in place of its own form.
@@ -74,6 +74,12 @@ pub trait Packed<K: Object>: Send + Sync {
     /// Bytes that the stored object takes, for the metrics. The default is `None`: the object then counts with its
     /// size as JSON.
     fn size(&self) -> Option<usize> {
+        None
+    }
+
+    /// The bytes, if the object is as the API server sent it.
+    #[doc(hidden)]
+    fn shared_bytes(&self) -> Option<SharedBytes> {
         None
     }
 

@@ -188,6 +188,11 @@ impl FakeServer {
         self.state.lock().watchers.clear();
     }
 
+    /// The source says that it has a list, which costs nothing.
+    pub(crate) fn has_a_list(&self) {
+        self.state.lock().has_list = true;
+    }
+
     /// Ends all watches with an error.
     pub(crate) fn end_watches(&self, error: fn() -> Error) {
         for watcher in self.state.lock().watchers.drain(..) {
@@ -341,6 +346,10 @@ impl ListerWatcher<ConfigMap> for FakeServer {
 
     fn streams_lists(&self) -> bool {
         !matches!(self.state.lock().streaming, Streaming::Unasked)
+    }
+
+    fn has_list(&self, _: &str) -> bool {
+        self.state.lock().has_list
     }
 
     fn resource(&self) -> &ApiResource {

@@ -51,6 +51,8 @@ pub(super) struct State {
     /// How many of the next events are recorded and not sent.
     pub(super) lost: usize,
     pub(super) streaming: Streaming,
+    /// The source says that it has a list, which costs nothing.
+    pub(super) has_list: bool,
     pub(super) stream_faults: VecDeque<StreamFault>,
     /// How every list behaves.
     pub(super) list_habit: Option<ListHabit>,

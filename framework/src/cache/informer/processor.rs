@@ -49,6 +49,12 @@ impl<K: Object> Processor<K> {
         std::mem::take(&mut self.went_back)
     }
 
+    /// Whether a list of any partition is in progress or has to come.
+    pub(super) fn is_listing(&self) -> bool {
+        let mut partitions = self.partitions.0.values();
+        partitions.any(|partition| partition.listing)
+    }
+
     /// Adds a partition. From now on there are deltas of `id`, which reads `namespace` (`None` means all namespaces).
     pub(in crate::cache) fn add(&mut self, id: PartitionId, namespace: Option<String>) {
         self.partitions.put(id, PartitionState::new(namespace));

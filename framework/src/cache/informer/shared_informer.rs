@@ -29,6 +29,7 @@ use crate::{
         entry::EncodedCache,
         listener::{HandlerWithOrigin, Listeners, ObserverHandler, event_stream},
         readiness::ReadyState,
+        source::{MetadataFeed, MetadataFeeder, WholeObjects},
         status::{FailureHandler, FailureHandlers, Progress},
     },
     client::Decoder,
@@ -42,7 +43,8 @@ use crate::{
 /// [`DeltaQueue`](crate::cache::DeltaQueue). The task applies the deltas to the store, publishes them to the
 /// [`Lister`]s, and then delivers the events to the listeners, in this order. A listener is a plain function on that
 /// task and should only pass events on. A slow listener delays its cache and, once the queue is full, the reading
-/// from the network; it never delays another informer.
+/// from the network. It never delays another informer, except one of metadata that
+/// [reads from this one](crate::cache::Informers::metadata).
 ///
 /// [`Informers`](crate::cache::Informers) hands out informers and owns their tasks. Clones are handles of the same
 /// cache.
@@ -297,6 +299,14 @@ impl<K: Object> SharedInformer<K> {
         listeners.add(name.into(), Box::new(ObserverHandler(observer)), None, None)
     }
 
+    /// Whether an informer of metadata may read from this one, in place of the API server: what it stores is what the server sends.
+    pub(in crate::cache) fn can_feed(&self) -> bool {
+        let shared = &self.shared;
+        let is_whole = shared.encoded.is_some() && !K::METADATA_ONLY;
+        let is_plain = !shared.delta_fifo && shared.scope.namespaces.are_one();
+        is_whole && is_plain && !self.has_ended()
+    }
+
     /// Calls `function` with each failure of a list or a watch from now on: client-go's `SetWatchErrorHandler`.
     ///
     /// It is called for what the informer counts as a failure, each time that it occurs, also if the log shows it only
@@ -458,6 +468,28 @@ impl<K: Object> SharedInformer<K> {
 
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl<K: Object> WholeObjects for SharedInformer<K> {
+    fn feed(&self, feed: Arc<MetadataFeed>) -> Subscription {
+        let feeder = MetadataFeeder::new(feed, self.lister());
+        let listeners = &self.shared.listeners;
+        listeners.add("metadata".into(), Box::new(feeder), None, None)
+    }
+
+    fn readiness(&self) -> Readiness {
+        self.readiness()
+    }
+
+    fn has_problems(&self) -> bool {
+        let status = self.status();
+        status.last_error.is_some() || status.undecodable > 0
+    }
+
+    fn has_ended(&self) -> bool {
+        // Its listeners are dropped between the two.
+        self.shared.cancel.is_cancelled() || self.shared.stopped.is_cancelled()
     }
 }
 

@@ -50,14 +50,16 @@ impl<K: Object> InformerInner<K> {
             if partitions.have_synced() && !self.has_synced() {
                 self.ready.send_replace(ReadyState::Ready);
                 self.metrics.synced(started.elapsed());
+                let is_listing = processor.is_listing();
                 listeners
                     .iter_mut()
-                    .for_each(Listener::initial_list_delivered);
+                    .for_each(|listener| listener.initial_list_delivered(is_listing));
             }
             processor.take_in_indexes();
+            let (has_synced, is_listing) = (self.has_synced(), processor.is_listing());
             let arrivals =
                 self.listeners
-                    .admit(&mut listeners, processor.store(), self.has_synced());
+                    .admit(&mut listeners, processor.store(), has_synced, is_listing);
             arrivals.await;
             let resync_due = listeners.iter().filter_map(Listener::resync_due).min();
             // Losing any of the branches is safe: nothing is taken out before it is returned.
@@ -164,6 +166,7 @@ impl<K: Object> InformerInner<K> {
         let info = BatchInfo {
             went_back: processor.take_went_back(),
             listed: origin == EventOrigin::List,
+            is_listing: processor.is_listing(),
         };
         let snapshot = processor.store().working();
         self.progress.processed(events, snapshot);

@@ -1,27 +1,21 @@
-use std::{
-    any::{Any, TypeId},
-    collections::HashMap,
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::{any::TypeId, collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
 
-use super::{InformerGuard, InformersBuilder};
+use super::{InformerGuard, InformersBuilder, any_informer::AnyInformer};
 use crate::{
     cache::{
         InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer,
         entry::EncodedCache,
         informer::{AllKindOptions, KindOptions, json_size},
-        reflector::EncodedSource,
+        source::{EncodedSource, SharedWatch, WholeObjects},
         status::FailureHandler,
     },
     client::{Api, Client, DecodeThread},
@@ -36,7 +30,7 @@ use crate::{
 /// Callers that ask for the same kind, [scope](InformerScope) and representation (the Rust type) get the same
 /// informer: one list, one watch, one copy ([R13](crate#guarantees)). Informers run after [`start`](Self::start); an informer that is
 /// requested later runs at once. They do not wait for each other: a kind that is forbidden or not served affects no
-/// other kind.
+/// other kind. Only an informer of [metadata](Self::metadata) waits for another one, for a limited time.
 ///
 /// Large answers are decoded on a thread of these informers, which ends with them.
 ///
@@ -57,6 +51,8 @@ struct Inner {
     tracker: TaskTracker,
     task_monitor: TaskMonitor,
     state: Mutex<Registry>,
+    /// Changes with each informer that is added.
+    registered: watch::Sender<()>,
 }
 
 struct Registry {
@@ -87,16 +83,6 @@ struct InformerKey {
     representation: TypeId,
     resource: ApiResource,
     scope: InformerScope,
-}
-
-/// A [`SharedInformer`] of any kind.
-trait AnyInformer: Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn status(&self) -> InformerStatus;
-    fn readiness(&self) -> Readiness;
-    fn undecodable(&self) -> Vec<Arc<Undecodable>>;
-    fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()>;
-    fn stop(&self);
 }
 
 impl Informers {
@@ -140,6 +126,7 @@ impl Informers {
                     informers: HashMap::new(),
                     phase: Phase::New,
                 }),
+                registered: watch::Sender::new(()),
             }),
         }
     }
@@ -149,10 +136,19 @@ impl Informers {
         self.of(ApiResource::of::<K>(), scope)
     }
 
-    /// The informer of the metadata of `K`: the server sends nothing else, see [`PartialObject`].
+    /// The informer of the metadata of `K`, see [`PartialObject`]. It asks the API server for nothing else.
     ///
-    /// It is a different informer from that of whole `K`s, with its own watch. A caller that needs a few more fields
-    /// asks for the informer of a view: `#[resource(view_of = Pod)]`, see [`Resource`](macro@crate::Resource).
+    /// If there is an informer of whole objects of the kind with the same scope, this one reads from it, and sends no list
+    /// and no watch. So it has a change a moment later than the other one. It holds copies of the metadata, which stay
+    /// when the other informer ends. In the metrics it counts as an informer that lists and watches.
+    ///
+    /// It reads the API server itself when the other informer is failing, brings nothing for some minutes, or has objects that do
+    /// not decode. It always does if one of the two has a [transform](InformersBuilder::transform), a
+    /// [packing](InformersBuilder::packing) or a [`delta_fifo`](InformersBuilder::delta_fifo), or if the scope is
+    /// several namespaces.
+    ///
+    /// A caller that needs a few more fields asks for the informer of a view: `#[resource(view_of = Pod)]`, see
+    /// [`Resource`](macro@crate::Resource).
     ///
     /// ```
     /// use pilothouse::{
@@ -238,9 +234,17 @@ impl Informers {
         options.measure = Some(json_size::<K>);
         let (client, kind) = (self.inner.client.clone(), resource.clone());
         let cache = options.encoded.clone();
-        let source = move |namespace: Option<&str>| EncodedSource {
+        let may_share = K::METADATA_ONLY && cache.is_some() && !options.delta_fifo;
+        let informers = Arc::downgrade(&self.inner);
+        let registered = self.inner.registered.subscribe();
+        let source = move |scope: &InformerScope, namespace: Option<&str>| EncodedSource {
             api: Api::of(&client, kind.clone(), namespace),
             cache: cache.clone(),
+            shared: (may_share && scope.namespaces.are_one()).then(|| {
+                let (informers, kind, scope) = (informers.clone(), kind.clone(), scope.clone());
+                let find = Box::new(move || informers.upgrade()?.whole(&kind, &scope));
+                Arc::new(SharedWatch::new(find, registered.clone()))
+            }),
         };
         self.get_or_create(resource, scope, options, source, is_permanent)
     }
@@ -282,6 +286,7 @@ impl Informers {
         L: ListerWatcher<K>,
     {
         let options = self.inner.options.of::<K>(&resource);
+        let source = move |_: &InformerScope, namespace: Option<&str>| source(namespace);
         self.get_or_create(resource, scope, options, source, true)
     }
 
@@ -290,7 +295,7 @@ impl Informers {
         resource: ApiResource,
         scope: InformerScope,
         mut options: KindOptions<K>,
-        source: impl Fn(Option<&str>) -> L + Send + 'static,
+        source: impl Fn(&InformerScope, Option<&str>) -> L + Send + 'static,
         is_permanent: bool,
     ) -> SharedInformer<K>
     where
@@ -322,13 +327,14 @@ impl Informers {
         options.events = self.inner.events.clone();
         options.decoder = self.inner.decode_thread.decoder();
         options.on_failure = self.inner.on_failure.clone();
+        let scope = key.scope.clone();
         let informer = SharedInformer::of_sources(
             key.resource.clone(),
             key.scope.clone(),
             metrics,
             self.inner.budget.clone(),
             options,
-            Box::new(move |namespace| Some(source(namespace))),
+            Box::new(move |namespace| Some(source(&scope, namespace))),
         );
         state.phase.begin(&informer, &self.inner);
         let mut entry = RegisteredInformer {
@@ -338,6 +344,8 @@ impl Informers {
         };
         entry.add_user(is_permanent);
         state.informers.insert(key, entry);
+        drop(state);
+        self.inner.registered.send_replace(());
         informer
     }
 
@@ -465,6 +473,23 @@ impl Informers {
     }
 }
 
+impl Inner {
+    /// The informer of the whole objects with this scope, if there is one.
+    fn whole(
+        &self,
+        resource: &ApiResource,
+        scope: &InformerScope,
+    ) -> Option<Arc<dyn WholeObjects>> {
+        let state = self.state.lock();
+        let informers = state.informers.iter();
+        let same = informers.filter(|(key, _)| &key.resource == resource && &key.scope == scope);
+        let whole = |one: &RegisteredInformer| one.informer.clone().whole();
+        let found = same.filter_map(|(_, one)| Some((one.is_permanent, whole(one)?)));
+        // One that stays, if there are several.
+        found.max_by_key(|(stays, _)| *stays).map(|(_, one)| one)
+    }
+}
+
 impl RegisteredInformer {
     fn add_user(&mut self, for_good: bool) {
         match for_good {
@@ -489,32 +514,6 @@ impl Phase {
             }
             Self::Stopped => informer.stop(),
         }
-    }
-}
-
-impl<K: Object> AnyInformer for SharedInformer<K> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn status(&self) -> InformerStatus {
-        self.status()
-    }
-
-    fn readiness(&self) -> Readiness {
-        self.readiness()
-    }
-
-    fn undecodable(&self) -> Vec<Arc<Undecodable>> {
-        self.undecodable()
-    }
-
-    fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(self.run(cancel))
-    }
-
-    fn stop(&self) {
-        self.stop();
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct BatchInfo {
     pub(crate) went_back: bool,
     /// By a list, in part or completely: what was created and deleted between two states was not delivered.
     pub(crate) listed: bool,
+    /// A list is in progress: the cache may have objects that are gone, and lack others.
+    pub(crate) is_listing: bool,
 }
 
 /// A [`CacheObserver`] as a listener.

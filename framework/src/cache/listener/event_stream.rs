@@ -168,7 +168,7 @@ impl<K: Object> EventHandler<K> for StreamFeeder<K> {
         });
     }
 
-    fn initial_list_delivered(&mut self) {
+    fn initial_list_delivered(&mut self, _: bool) {
         self.shared
             .change(|state| state.initial_until = Some(state.waiting.mark()));
     }

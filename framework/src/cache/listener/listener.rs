@@ -20,8 +20,10 @@ use crate::{
 pub(in crate::cache) trait EventHandler<K>: Send {
     fn handle(&mut self, event: &Event<K>, origin: EventOrigin);
 
-    /// All objects of the first list were delivered.
-    fn initial_list_delivered(&mut self) {}
+    /// All objects of the first list were delivered. `is_listing` tells whether a later list is in progress.
+    fn initial_list_delivered(&mut self, is_listing: bool) {
+        _ = is_listing;
+    }
 
     /// A batch of changes was delivered, or the collection's resource version changed without any.
     fn batch_delivered(&mut self, snapshot: &Snapshot<K>, info: BatchInfo) {
@@ -105,10 +107,10 @@ impl<K> Listener<K> {
         self.ready.subscribe()
     }
 
-    /// Reports that all objects of the first list were delivered.
-    pub(in crate::cache) fn initial_list_delivered(&mut self) {
+    /// Reports that all objects of the first list were delivered. `is_listing` tells whether a later list is in progress.
+    pub(in crate::cache) fn initial_list_delivered(&mut self, is_listing: bool) {
         if *self.ready.borrow() != ReadyState::Ready {
-            self.handler.initial_list_delivered();
+            self.handler.initial_list_delivered(is_listing);
             self.ready.send_replace(ReadyState::Ready);
             if let Some(resync) = &mut self.resync {
                 resync.begin(Now::now());

@@ -107,6 +107,7 @@ impl<K: Object> Listeners<K> {
         listeners: &mut Vec<Listener<K>>,
         store: &Store<K>,
         has_synced: bool,
+        is_listing: bool,
     ) {
         listeners.retain(|listener| !listener.is_removed());
         loop {
@@ -128,7 +129,8 @@ impl<K: Object> Listeners<K> {
                 yield_now().await;
             }
             if has_synced {
-                new.iter_mut().for_each(Listener::initial_list_delivered);
+                new.iter_mut()
+                    .for_each(|listener| listener.initial_list_delivered(is_listing));
             }
             listeners.append(&mut new);
         }

@@ -25,7 +25,7 @@ pub(super) use cache_observer::ObserverHandler;
 pub(crate) use cache_observer::{BatchInfo, CacheObserver};
 pub use event_stream::EventStream;
 pub(super) use event_stream::event_stream;
-pub(super) use listener::{HandlerWithOrigin, Listener};
+pub(super) use listener::{EventHandler, HandlerWithOrigin, Listener};
 pub use listener_options::ListenerOptions;
 pub(super) use listeners::Listeners;
 pub use subscription::Subscription;

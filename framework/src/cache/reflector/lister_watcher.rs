@@ -115,6 +115,21 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
         false
     }
 
+    /// Whether the source has a list that is not older than `version`, and that costs it nothing. The default is `false`.
+    #[doc(hidden)]
+    fn has_list(&self, version: &str) -> bool {
+        _ = version;
+        false
+    }
+
+    /// Waits until a list that is not older than `version` can be requested; `""` means the newest version. It is called
+    /// before the list takes a part of the budget. The default does not wait.
+    #[doc(hidden)]
+    fn prepare_list(&self, version: &str) -> impl Future<Output = ()> + Send {
+        _ = version;
+        std::future::ready(())
+    }
+
     /// Ends the pause after a failed connection as soon as the source answers other requests again. The default is
     /// `None`: each pause takes its full time.
     fn reconnections(&self) -> Option<Reconnections> {

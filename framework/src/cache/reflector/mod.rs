@@ -5,7 +5,6 @@
 //! | `reflector.rs` | [`Reflector`]: one list and what follows from it, in a loop |
 //! | `lister_watcher.rs` | [`ListerWatcher`]: the source of the objects |
 //! | `api.rs` | the API server as a [`ListerWatcher`] |
-//! | `encoded_source.rs` | the API server as a source whose objects are decoded when they are read |
 //! | `list_budget.rs` | [`ListBudget`]: how many lists run at the same time |
 //! | `stream_list.rs` | reads a collection from a stream (KEP-3157) |
 //! | `page_list.rs` | reads a collection page by page |
@@ -20,7 +19,6 @@
 mod api;
 mod backoff;
 mod convert;
-mod encoded_source;
 mod list_budget;
 mod lister_watcher;
 mod open_watch;
@@ -34,7 +32,6 @@ mod watch;
 
 #[cfg(test)]
 pub(super) use convert::delta;
-pub(super) use encoded_source::EncodedSource;
 pub use list_budget::ListBudget;
 pub use lister_watcher::ListerWatcher;
 pub use reflector::Reflector;

@@ -54,6 +54,9 @@ impl<L> Reflector<L> {
                     self.begin_request();
                     match self.open(false, Self::SILENCE_TIMEOUT).await {
                         Ok(watch) => self.follow(watch, queue).await,
+                        Err(_) if self.source.has_list(self.position.list_version()) => {
+                            WatchEnd::Relist(Pause::new("expired", FailureKind::Expired))
+                        }
                         Err(error) => self.watch_not_opened(error.as_ref()),
                     }
                 }
@@ -187,6 +190,12 @@ impl<L> Reflector<L> {
             }
         };
         self.worked_for(watch.age());
+        if matches!(ended, WatchEnd::Relist(_))
+            && self.source.has_list(self.position.list_version())
+        {
+            // The watch did not fail.
+            return ended;
+        }
         let pause = self.reopen_backoff.ended(watch.age(), has_progressed);
         match ended {
             WatchEnd::Reopen(why, _) => {

@@ -81,6 +81,15 @@ impl Namespaces {
         }
     }
 
+    /// Whether one list and one watch read all of them, at any time.
+    pub(in crate::cache) fn are_one(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(names) => names.len() == 1,
+            Self::Following(_) => false,
+        }
+    }
+
     /// Notifies about changes; `None` if there cannot be any.
     pub(in crate::cache) fn changes(&self) -> Option<watch::Receiver<BTreeSet<String>>> {
         match self {

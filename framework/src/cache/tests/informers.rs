@@ -50,7 +50,7 @@ async fn equal_requests_share_one_list_one_watch_and_one_copy() {
 
 fn acquire(informers: &Informers, server: &FakeServer) -> InformerGuard<ConfigMap> {
     let (resource, server) = (ApiResource::of::<ConfigMap>(), server.clone());
-    let source = move |_: Option<&str>| server.clone();
+    let source = move |_: &InformerScope, _: Option<&str>| server.clone();
     let options = KindOptions::default();
     let informer = informers.get_or_create(resource, InformerScope::all(), options, source, false);
     InformerGuard::new(informers.clone(), informer)

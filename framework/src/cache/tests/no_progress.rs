@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::{
-    cache::fake::{ListHabit, StreamFault, Streaming, WatchHabit},
+    cache::fake::{ListHabit, StreamFault, Streaming, WatchHabit, expired},
     metrics::Metrics,
 };
 
@@ -198,4 +198,23 @@ impl tracing::Subscriber for Lines {
     fn enter(&self, _: &tracing::span::Id) {}
 
     fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_because_the_source_has_a_list_did_not_fail() {
+    let server = FakeServer::new();
+    let (running, _recorded) = Running::synced(&server).await;
+    server.has_a_list();
+    server.end_watches(expired);
+    run_ready_tasks().await;
+    assert_eq!(server.requests().len(), 2, "a list without a pause");
+    // One after the other, and nobody would stop this.
+    server.end_watches(expired);
+    run_ready_tasks().await;
+    assert_eq!(server.requests().len(), 0, "a pause");
+    for _ in 0..10 {
+        seconds(4).await;
+        server.end_watches(expired);
+    }
+    assert_eq!(running.informer.status().last_error, None);
 }

@@ -41,6 +41,9 @@ pub(crate) trait Codec: Copy {
     /// What to change in the bytes of an object so that its metadata lose a part. Both ranges are places in the bytes.
     fn cuts(self, bytes: &[u8], metadata: Range<usize>, part: Range<usize>) -> Cuts;
 
+    /// The document of an object that has these metadata and nothing else.
+    fn object_of_metadata(self, metadata: &[u8]) -> Vec<u8>;
+
     /// Reads one value, in one pass. Fails if anything follows it.
     fn read<'de, S: DeserializeSeed<'de>>(
         self,

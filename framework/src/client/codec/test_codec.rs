@@ -43,6 +43,10 @@ impl Codec for Framed {
         Json.cuts(bytes, metadata, part)
     }
 
+    fn object_of_metadata(self, metadata: &[u8]) -> Vec<u8> {
+        Json.object_of_metadata(metadata)
+    }
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],

@@ -5,7 +5,11 @@ use serde::{
     de::{DeserializeOwned, Error, Visitor},
 };
 
-use super::{Dictionary, lenient, received::decode, types::Types};
+use super::{
+    Dictionary, lenient,
+    received::{Received, decode},
+    types::Types,
+};
 use crate::{
     client::codec::{Codec, Cuts, Format, JsonPlace, Part, with_codec},
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
@@ -324,6 +328,19 @@ impl ObjectBytes {
         let whole = Part::of_bytes(self.format, &object);
         // What the caller does not want is not there any more.
         decode(whole, resource, true)
+    }
+
+    /// The metadata alone, as if the server had sent nothing else.
+    ///
+    /// # Errors
+    /// The readable parts of the object, if its metadata cannot be read.
+    pub(crate) fn metadata_object<K: Object + DeserializeOwned>(
+        &self,
+        resource: &ApiResource,
+    ) -> Result<Received<K>, Box<Undecodable>> {
+        let metadata = self.part(self.metadata).unwrap_or_default();
+        let object = with_codec!(self.format, codec => codec.object_of_metadata(&metadata));
+        Received::read(Part::of_bytes(self.format, &object), resource, true)
     }
 
     /// The readable parts of an object that does not decode.

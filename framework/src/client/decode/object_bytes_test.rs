@@ -13,7 +13,7 @@ use crate::{
         WatchEvent,
         codec::{ALL_ENCODINGS, Encoded, Encoding, Part},
     },
-    resource::ApiResource,
+    resource::{ApiResource, ObjectMeta, PartialObject},
 };
 
 fn config_maps() -> ApiResource {
@@ -31,6 +31,15 @@ fn read(encoding: Encoding, bytes: &[u8]) -> ObjectBytes {
 
 fn decoded(bytes: &ObjectBytes) -> Result<Arc<ConfigMap>, String> {
     bytes.decode(&config_maps())
+}
+
+/// What a cache of metadata stores.
+fn metadata_object(bytes: &ObjectBytes) -> ObjectMeta {
+    let object = bytes.metadata_object::<PartialObject<ConfigMap>>(&config_maps());
+    match object.unwrap() {
+        Received::Decoded(object) => object.metadata.clone(),
+        Received::Bytes(bytes) => panic!("a small object: {bytes:?}"),
+    }
 }
 
 fn received(frame: &str) -> Result<Event<Received<ConfigMap>>, String> {
@@ -72,6 +81,7 @@ fn every_encoding_gives_the_same_fields_and_the_same_object_without_its_managed_
         let encoding = *encoding;
         let expected: ConfigMap = decode_object(&Encoded { encoding, bytes }, false).unwrap();
         assert_eq!(read.metadata().unwrap(), expected.metadata);
+        assert_eq!(metadata_object(&read), expected.metadata);
         assert_eq!(*decoded(&read).unwrap(), expected);
         assert!(read.len() < len - 30, "{} of {len}", read.len());
     }

@@ -84,6 +84,12 @@ fn check(bytes: &ObjectBytes, expected: &Pod) {
     assert_eq!(bytes.owner_references()[0].uid, "owner");
     assert_eq!(bytes.metadata().unwrap(), expected.metadata);
     assert_eq!(bytes.decode::<Pod>(&pods()), Ok(Arc::new(expected.clone())));
+    let alone = bytes.metadata_object::<PartialObject<Pod>>(&pods());
+    let alone = match alone.unwrap() {
+        Received::Decoded(object) => object,
+        Received::Bytes(bytes) => bytes.decode(&pods()).unwrap(),
+    };
+    assert_eq!(alone.metadata, expected.metadata);
 }
 
 /// The length of the metadata takes one, two or three bytes, before and after the managed fields are left out.

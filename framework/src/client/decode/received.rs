@@ -8,8 +8,8 @@ use super::{
     types::Types,
 };
 use crate::{
-    client::codec::{Format, Part},
-    resource::{ApiResource, Object, TypeMeta, Undecodable},
+    client::codec::{Codec, Format, Json, Part},
+    resource::{ApiResource, Object, ObjectMeta, TypeMeta, Undecodable},
 };
 
 /// An object that a cache has received, in the form in which it stores it.
@@ -47,6 +47,19 @@ impl<K: Object + DeserializeOwned> Received<K> {
             }
         }
         ObjectBytes::read(part, resource, wanted).map(Self::Bytes)
+    }
+
+    /// The object that has these metadata and nothing else.
+    ///
+    /// # Errors
+    /// As for [`ObjectBytes::read`].
+    pub(crate) fn of_metadata(
+        metadata: &ObjectMeta,
+        resource: &ApiResource,
+    ) -> Result<Self, Box<Undecodable>> {
+        let metadata = serde_json::to_vec(metadata).unwrap_or_default();
+        let object = Json.object_of_metadata(&metadata);
+        Self::read(Part::of_bytes(Format::Json, &object), resource, true)
     }
 
     /// Whether the object has a name.

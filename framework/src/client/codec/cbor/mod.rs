@@ -82,6 +82,11 @@ impl Codec for Cbor {
         Cuts::new([(0..0, &[]), (part, NULL)])
     }
 
+    fn object_of_metadata(self, metadata: &[u8]) -> Vec<u8> {
+        // A map with one field, whose key has eight bytes.
+        [b"\xa1\x48metadata", metadata].concat()
+    }
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],

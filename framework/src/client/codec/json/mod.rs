@@ -156,6 +156,10 @@ impl Codec for Json {
         Cuts::new([(0..0, &[]), (part, b"null")])
     }
 
+    fn object_of_metadata(self, metadata: &[u8]) -> Vec<u8> {
+        [b"{\"metadata\":", metadata, b"}"].concat()
+    }
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],

@@ -152,6 +152,14 @@ impl Codec for Protobuf {
         Cuts::new([(start..metadata.start, &length), (part, &[])])
     }
 
+    fn object_of_metadata(self, metadata: &[u8]) -> Vec<u8> {
+        // The metadata of each kind are field 1, a message.
+        let mut object = vec![1 << 3 | 2];
+        wire::write_varint(metadata.len() as u64, &mut object);
+        object.extend_from_slice(metadata);
+        object
+    }
+
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],
