@@ -27,17 +27,18 @@ impl OwnerIndex {
         self.insert_uids(key, uids.map(Into::into).collect())
     }
 
-    /// Moves `key` from the `old` UIDs to `uids`.
-    pub(in crate::cache) fn replace<'a>(
+    /// Moves `key` from the `old` UIDs to `uids`, and returns what [`remove`](Self::remove) needs.
+    pub(in crate::cache) fn replaced<'a>(
         &mut self,
         key: &ObjectKey,
-        old: &mut OwnerUids,
+        old: &OwnerUids,
         uids: impl Iterator<Item = &'a str> + Clone,
-    ) {
-        if !old.as_slice().iter().map(|uid| &**uid).eq(uids.clone()) {
-            self.remove(key, old);
-            *old = self.insert(key, uids);
+    ) -> OwnerUids {
+        if old.as_slice().iter().map(|uid| &**uid).eq(uids.clone()) {
+            return old.clone();
         }
+        self.remove(key, old);
+        self.insert(key, uids)
     }
 
     /// Removes `key` from `uids`.

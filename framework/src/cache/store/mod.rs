@@ -10,6 +10,7 @@
 //! | `listing.rs` | [`Listing`]: what a lister returns for several objects |
 //! | `value_listing.rs` | [`ValueListing`]: what a lister returns for the values of an index |
 //! | `snapshot.rs` | [`Snapshot`]: an immutable state, with its indexes |
+//! | `table/` | the objects of one namespace in a snapshot |
 //! | `overlay.rs` | [`Overlay`]: what one reader sees instead of the published state |
 //! | `published.rs` | what the writer and the readers share |
 
@@ -19,10 +20,13 @@ mod overlay;
 mod published;
 mod snapshot;
 mod store;
+mod table;
 mod value_listing;
 
 #[cfg(test)]
 mod store_test;
+#[cfg(test)]
+mod table_test;
 
 pub use lister::Lister;
 pub(crate) use lister::UndecodableRead;

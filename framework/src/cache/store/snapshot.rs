@@ -2,6 +2,7 @@ use std::{borrow::Borrow, collections::HashSet, fmt, hash::Hash, sync::Arc};
 
 use rpds::HashTrieMapSync;
 
+use super::table::{BackBuffers, Table};
 use crate::{
     cache::{
         Entry, IndexHandle,
@@ -21,7 +22,7 @@ use crate::{
 /// snapshot is iterated in the same way.
 pub struct Snapshot<K> {
     // By namespace first (`""` for cluster-scoped objects): this is the index by namespace.
-    namespaces: HashTrieMapSync<Arc<str>, HashTrieMapSync<ObjectKey, StoredEntry<K>>>,
+    namespaces: HashTrieMapSync<Arc<str>, Table<StoredEntry<K>>>,
     owners: OwnerIndex,
     // The indexes that users added.
     indexes: Vec<Arc<dyn AnyIndex<K>>>,
@@ -31,18 +32,9 @@ pub struct Snapshot<K> {
 }
 
 /// What the snapshot holds for a key, and the owners by which the key is found.
-struct StoredEntry<K> {
+pub(super) struct StoredEntry<K> {
     entry: Entry<K>,
     owners: OwnerUids,
-}
-
-impl<K> Clone for StoredEntry<K> {
-    fn clone(&self) -> Self {
-        Self {
-            entry: self.entry.clone(),
-            owners: self.owners.clone(),
-        }
-    }
 }
 
 impl<K> Clone for Snapshot<K> {
@@ -177,64 +169,77 @@ impl<K: Object> Snapshot<K> {
 
     /// Stores `entry`, the form in which `version` is stored, under `key`. Returns what the snapshot held there
     /// before.
-    pub(in crate::cache) fn insert(
+    pub(super) fn insert(
         &mut self,
         key: ObjectKey,
         version: &IncomingObject<'_, K>,
         entry: Entry<K>,
+        buffers: Option<&mut BackBuffers<StoredEntry<K>>>,
     ) -> Option<Entry<K>> {
         self.each_index(|index| index.set(&key, version));
         self.undecodable += usize::from(entry.is_place());
-        let namespace = namespace_of(&key);
-        let mut objects = self.namespaces.get_mut(namespace);
-        let present = objects.as_mut().and_then(|objects| objects.get_mut(&key));
-        if let Some(stored) = present {
+        let owners = &mut self.owners;
+        let stored = |key: &ObjectKey, old: Option<&StoredEntry<K>>| {
             let uids = version.owner_uids();
-            self.owners.replace(&key, &mut stored.owners, uids);
-            let old = std::mem::replace(&mut stored.entry, entry);
-            self.undecodable -= usize::from(old.is_place());
-            return Some(old);
-        }
-        let owners = self.owners.insert(&key, version.owner_uids());
-        let stored = StoredEntry { entry, owners };
-        self.len += 1;
-        match objects {
-            Some(objects) => objects.insert_mut(key, stored),
+            let owners = match old {
+                Some(old) => owners.replaced(key, &old.owners, uids),
+                None => owners.insert(key, uids),
+            };
+            StoredEntry { entry, owners }
+        };
+        let namespace = namespace_of(&key);
+        let old = match self.namespaces.get_mut(namespace) {
+            Some(objects) => objects.put(key, stored, buffers),
             None => {
-                let namespace = namespace.into();
-                let mut objects = HashTrieMapSync::new_sync();
-                objects.insert_mut(key, stored);
+                let namespace: Arc<str> = namespace.into();
+                let mut objects = Table::new(namespace.clone());
+                objects.put(key, stored, buffers);
                 self.namespaces.insert_mut(namespace, objects);
+                None
             }
+        };
+        match &old {
+            Some(old) => self.undecodable -= usize::from(old.value.entry.is_place()),
+            None => self.len += 1,
         }
-        None
+        old.map(|old| old.value.entry.clone())
     }
 
-    pub(in crate::cache) fn remove(&mut self, key: &ObjectKey) -> Option<Entry<K>> {
+    pub(super) fn remove(
+        &mut self,
+        key: &ObjectKey,
+        buffers: Option<&mut BackBuffers<StoredEntry<K>>>,
+    ) -> Option<Entry<K>> {
         let namespace = namespace_of(key);
-        let old = self.namespaces.get(namespace)?.get(key)?.clone();
-        if let Some(objects) = self.namespaces.get_mut(namespace) {
-            objects.remove_mut(key);
-            if objects.is_empty() {
-                self.namespaces.remove_mut(namespace);
+        // A key that is not there, or the last one, must not lead to copies.
+        let objects = self.namespaces.get(namespace)?;
+        let StoredEntry { entry, owners } = objects.get(key)?;
+        let (entry, owners) = (entry.clone(), owners.clone());
+        if objects.len() == 1 {
+            self.namespaces.remove_mut(namespace);
+            if let Some(buffers) = buffers {
+                buffers.discard_table(namespace);
             }
+        } else if let Some(objects) = self.namespaces.get_mut(namespace) {
+            objects.remove(key, buffers);
         }
-        self.owners.remove(key, &old.owners);
+        self.owners.remove(key, &owners);
         self.each_index(|index| index.remove(key));
         self.len -= 1;
-        self.undecodable -= usize::from(old.entry.is_place());
-        Some(old.entry)
+        self.undecodable -= usize::from(entry.is_place());
+        Some(entry)
     }
 
     /// Puts `object` in the place of another version of it, for an [`Overlay`](super::Overlay).
     pub(crate) fn show(&mut self, object: Arc<K>) {
         let (key, entry) = (object.key(), Entry::from(object.clone()));
-        self.insert(key, &IncomingObject::Object(&object), entry);
+        let version = IncomingObject::Object(&*object);
+        self.insert(key, &version, entry, None);
     }
 
     /// Takes the object of that name out, for an [`Overlay`](super::Overlay).
     pub(crate) fn hide(&mut self, key: &ObjectKey) {
-        self.remove(key);
+        self.remove(key, None);
     }
 
     /// Adds an index and builds it from all objects.

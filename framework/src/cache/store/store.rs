@@ -1,6 +1,8 @@
 use std::{hash::Hash, sync::Arc};
 
-use super::{Lister, Snapshot, published::PublishedState};
+use super::{
+    Lister, Snapshot, published::PublishedState, snapshot::StoredEntry, table::BackBuffers,
+};
 use crate::{
     cache::{Entry, Index, IndexHandle, Packing, entry::IncomingObject},
     resource::{Object, ObjectKey, Undecodable},
@@ -13,6 +15,7 @@ use crate::{
 /// one writer, by `&mut`, and any number of [`Lister`]s.
 pub struct Store<K> {
     working: Snapshot<K>,
+    buffers: BackBuffers<StoredEntry<K>>,
     published: Arc<PublishedState<K>>,
     packing: Option<Box<dyn Packing<K>>>,
 }
@@ -22,6 +25,7 @@ impl<K: Object> Store<K> {
     pub fn new() -> Self {
         Self {
             working: Snapshot::default(),
+            buffers: BackBuffers::default(),
             published: Arc::default(),
             packing: None,
         }
@@ -67,8 +71,8 @@ impl<K: Object> Store<K> {
             Some(packed) => Entry::packed(packed),
             None => entry.clone(),
         };
-        let working = &mut self.working;
-        entry.with_version(|version| working.insert(key, version, stored))
+        let (working, buffers) = (&mut self.working, Some(&mut self.buffers));
+        entry.with_version(|version| working.insert(key, version, stored, buffers))
     }
 
     /// Stores the place of an object that does not decode, with the `last` version that decoded. Returns what the
@@ -83,12 +87,14 @@ impl<K: Object> Store<K> {
             object: &object,
             last: last.as_deref(),
         };
-        self.working.insert(object.key.clone(), &version, entry)
+        let key = object.key.clone();
+        let buffers = Some(&mut self.buffers);
+        self.working.insert(key, &version, entry, buffers)
     }
 
     /// Removes what the store holds for `key`, and returns it.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Entry<K>> {
-        self.working.remove(key)
+        self.working.remove(key, Some(&mut self.buffers))
     }
 
     /// Adds an index. The next [`publish`](Self::publish) builds it.
@@ -111,6 +117,12 @@ impl<K: Object> Store<K> {
             self.working.add_index(index);
         }
         self.published.publish(self.working.clone());
+        self.buffers.apply_pending();
+    }
+
+    #[cfg(test)]
+    pub(super) fn back_buffer_count(&self) -> usize {
+        self.buffers.sizes().0
     }
 
     /// How many indexes are not built yet.

@@ -63,6 +63,26 @@ fn an_undecodable_object_has_a_place_and_reading_it_is_an_error() {
 }
 
 #[test]
+fn removing_the_last_object_leaves_nothing_of_its_namespace() {
+    let mut store = Store::new();
+    let objects: Vec<_> = (0..20)
+        .map(|number| object("default", &format!("o{number}"), "uid", 1, &[]))
+        .collect();
+    for _ in 0..2 {
+        for object in &objects {
+            store.insert(object.key(), Arc::new(object.clone()));
+        }
+        store.publish();
+    }
+    assert_eq!(store.back_buffer_count(), 1);
+    for object in &objects {
+        store.remove(&object.key());
+    }
+    store.publish();
+    assert_eq!(store.back_buffer_count(), 0);
+}
+
+#[test]
 fn removing_the_last_object_leaves_no_empty_index_set() {
     let mut store = Store::new();
     let web = object("default", "web", "uid", 1, &["owner"]);
@@ -71,6 +91,43 @@ fn removing_the_last_object_leaves_no_empty_index_set() {
     assert_eq!(store.working().len(), 0);
     assert_eq!(store.working().namespace_count(), 0);
     assert_eq!(store.working().owner_count(), 0);
+}
+
+#[test]
+fn a_reader_on_another_thread_sees_whole_batches_while_their_memory_is_used_again() {
+    const OBJECTS: usize = 200;
+    let mut store = Store::new();
+    let lister = store.lister();
+    let write = |store: &mut Store<ConfigMap>, version: u64| {
+        for number in 0..OBJECTS {
+            let object = object("default", &format!("o{number}"), "uid", version, &[]);
+            store.insert(object.key(), Arc::new(object));
+        }
+        store.publish();
+    };
+    write(&mut store, 0);
+    let reader = std::thread::spawn(move || {
+        // The reader keeps the last snapshot while it reads the next one.
+        let mut kept = lister.snapshot();
+        loop {
+            let snapshot = lister.snapshot();
+            for snapshot in [&kept, &snapshot] {
+                let versions = snapshot.iter().map(|(_, entry)| entry.resource_version());
+                let versions: Vec<_> = versions.collect();
+                assert_eq!(versions.len(), OBJECTS);
+                assert!(
+                    versions.windows(2).all(|pair| pair[0] == pair[1]),
+                    "{versions:?}"
+                );
+                if versions[0] == Some("300") {
+                    return;
+                }
+            }
+            kept = snapshot;
+        }
+    });
+    (1..=300).for_each(|version| write(&mut store, version));
+    reader.join().unwrap();
 }
 
 #[derive(Clone, Debug)]

@@ -12,6 +12,8 @@ mod published;
 mod snapshot;
 #[path = "../../../../framework/src/cache/store/store.rs"]
 mod store;
+#[path = "../../../../framework/src/cache/store/table/mod.rs"]
+mod table;
 #[path = "../../../../framework/src/cache/store/value_listing.rs"]
 mod value_listing;
 
