@@ -43,11 +43,13 @@ pub(crate) async fn follow(core: Arc<Core>) {
         if !events.is_empty() && !events.iter().any(is_reason) {
             continue;
         }
+        // Taken first: the clock may be moved meanwhile, and then the next look comes early, never late.
+        let now = clock.moment();
         let ranges = handle.list(&service_ranges(), None);
         let waits = ranges
             .iter()
             .filter_map(|range| sync(&handle, range, &ranges));
-        due = waits.min().map(|wait| clock.moment().saturating_add(wait));
+        due = waits.min().map(|wait| now.saturating_add(wait));
     }
 }
 

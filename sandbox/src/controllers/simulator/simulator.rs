@@ -168,8 +168,10 @@ impl Simulator {
             }
             while let Some(item) = self.queue.pop_front() {
                 self.queued.remove(&item);
+                // Taken first: the clock may be moved meanwhile, and then the next look comes early, never late.
+                let now = core.clock.moment();
                 match self.reconcile(&item) {
-                    Some(delay) => self.schedule(item.clone(), delay),
+                    Some(delay) => self.schedule(item.clone(), now.checked_add(delay)),
                     None => self.cancel(&item),
                 }
                 if self.handle.take_waits() {
@@ -421,16 +423,14 @@ impl Simulator {
         }
     }
 
-    /// Enqueues an object again after `delay`, in place of what was planned for it.
-    fn schedule(&mut self, item: ObjectKey, delay: Duration) {
+    /// Enqueues an object again at `due`, in place of what was planned for it. `None` is a time beyond what the clock can tell: it never comes.
+    fn schedule(&mut self, item: ObjectKey, due: Option<Moment>) {
         self.cancel(&item);
-        self.number += 1;
-        let now = self.handle.core().clock.moment();
-        // A time beyond what the clock can tell never comes.
-        let Some(time) = now.checked_add(delay) else {
+        let Some(due) = due else {
             return;
         };
-        let key = (time, self.number);
+        self.number += 1;
+        let key = (due, self.number);
         self.planned.insert(item.clone(), key);
         self.later.insert(key, item);
     }

@@ -367,3 +367,38 @@ async fn a_failed_liveness_probe_restarts_its_container_only() {
         assert!(events.contains(&text.to_owned()), "{events:?}");
     }
 }
+
+/// The clock is moved again and again while the simulator works, so also between the look at a Pod and the plan for its next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_moved_meanwhile_delays_nothing() {
+    const AFTER: Duration = Duration::from_hours(2000);
+    const HOUR: Duration = Duration::from_hours(1);
+    const MOVES: u32 = 200;
+    const PODS: usize = 200;
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.pods().all().succeed_after(AFTER);
+    for number in 0..PODS {
+        let mut pod = pod("Never");
+        pod["metadata"]["name"] = json!(format!("pod-{number}"));
+        world.create(&pods(), pod);
+    }
+    let all_are = async |phase: &str| {
+        let wait = async {
+            while world.count(phase) < PODS {
+                world.pass_millis(10).await;
+            }
+        };
+        let end = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        end.unwrap_or_else(|_| panic!("{} of {PODS} are {phase}", world.count(phase)));
+    };
+    all_are("Running").await;
+    // A change of the rules is a reason to look at every Pod.
+    sandbox.pods().of("another").run();
+    for _ in 0..MOVES {
+        sandbox.advance_clock(HOUR);
+        world.pass_millis(1).await;
+    }
+    sandbox.advance_clock(AFTER - MOVES * HOUR);
+    all_are("Succeeded").await;
+}
