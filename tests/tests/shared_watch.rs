@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use pilothouse::{
-    cache::{Event, InformerGuard, InformerScope, Informers, ListBudget, SharedInformer},
+    cache::{Event, Index, InformerGuard, InformerScope, Informers, ListBudget, SharedInformer},
     client::{Api, ListParams, Patch, PatchParams},
     k8s::api::core::v1::ConfigMap,
     metrics::Metrics,
@@ -32,7 +32,7 @@ fn default() -> InformerScope {
     InformerScope::all().namespace("default")
 }
 
-/// A small object, which caches store decoded, or a large one, which they store as bytes.
+/// A small object, which a cache stores decoded if an index reads it, or a large one, which is stored as bytes.
 fn map(name: &str, label: &str, is_large: bool) -> ConfigMap {
     let text = "x".repeat(if is_large { 4000 } else { 1 });
     let mut map = ConfigMap {
@@ -147,6 +147,7 @@ async fn whole_objects_and_their_metadata_have_one_list_and_one_watch() {
     let metadata = informers.metadata::<ConfigMap>(default());
     let seen = Seen::of(&metadata);
     let whole = informers.informer::<ConfigMap>(default());
+    let _reads_objects = whole.add_index(Index::by(|map: &ConfigMap| map.data.clone()));
     let began = Instant::now();
     informers.start(&CancellationToken::new());
     assert!(metadata.synced().await);

@@ -32,7 +32,8 @@
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
 //!   server sends nothing else, or nothing at all if another informer reads the whole objects. A [transform](InformersBuilder::transform) changes each object before it is stored.
 //! * **In which form**: as the API server sent them, without the managed fields. An object is decoded when it is read, and
-//!   [some](InformersBuilder::decoded_share) stay decoded. Objects of at most 1 KiB, views, objects that a transform has changed, and those of another
+//!   [some](InformersBuilder::decoded_share) stay decoded. An object of at most 1 KiB, or 512 bytes in protobuf, stays decoded once it was
+//!   read. If a controller or an index reads each object of the kind, it is decoded when it arrives. Views, objects that a transform has changed, and those of another
 //!   source are stored decoded, in an `Arc`. With the feature `zstd` the encoded objects may be compressed. A [`Packing`](InformersBuilder::packing) stores objects in a form of its own.
 //!
 //! # How to read a cache

@@ -1,4 +1,7 @@
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -19,6 +22,8 @@ pub(in crate::cache) struct EncodedCache<K> {
     pub(super) resource: ApiResource,
     decode: fn(&ObjectBytes, &ApiResource) -> Result<Arc<K>, String>,
     pub(in crate::cache) forms: DecodedForms<K>,
+    /// Whether the program reads each object.
+    expects_reads: AtomicBool,
     /// `None` to store the objects as they come.
     compression: Option<Compression>,
     /// The objects that turned out to be undecodable since the informer looked last: at most one for each version that the
@@ -40,6 +45,7 @@ impl<K: Object + DeserializeOwned> EncodedCache<K> {
             resource,
             decode: ObjectBytes::decode::<K>,
             forms: DecodedForms::new(share),
+            expects_reads: AtomicBool::new(false),
             compression: is_compressed.then(Compression::new),
             failed: Mutex::default(),
             has_failed: Notify::new(),
@@ -55,13 +61,26 @@ impl<K: Object> EncodedCache<K> {
             Received::Decoded(object) => object.into(),
             Received::Bytes(bytes) => {
                 let bytes = match &self.compression {
-                    Some(compression) => compression.apply(bytes, self.forms.stored()),
-                    None => bytes,
+                    // A small object stays decoded once it was read.
+                    Some(compression) if !bytes.is_small() => {
+                        compression.apply(bytes, self.forms.stored())
+                    }
+                    _ => bytes,
                 };
                 self.forms.note_stored(bytes.len());
                 Entry::packed(EncodedEntry::new(bytes, self.clone()))
             }
         }
+    }
+
+    /// Notes that the program reads each object, so that small ones are decoded when they arrive.
+    pub(in crate::cache) fn expect_reads(&self) {
+        self.expects_reads.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the program reads each object.
+    pub(in crate::cache) fn expects_reads(&self) -> bool {
+        self.expects_reads.load(Ordering::Relaxed)
     }
 
     /// Decodes an object that the cache will not store.

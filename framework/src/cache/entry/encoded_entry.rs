@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, OnceLock, Weak},
 };
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// An object that a cache stores as the server sent it. It is decoded when somebody reads it, and at most once while its
-/// decoded form is in use.
+/// decoded form is in use. A small object stays decoded.
 pub(super) struct EncodedEntry<K> {
     bytes: ObjectBytes,
     decoded: DecodedSlot<K>,
@@ -23,6 +24,13 @@ pub(super) struct EncodedEntry<K> {
     failure: OnceLock<Arc<Undecodable>>,
     own: Weak<Self>,
     cache: Arc<EncodedCache<K>>,
+}
+
+impl<K> EncodedEntry<K> {
+    /// Whether its decoded form needs no room in [`DecodedForms`](super::decoded_forms::DecodedForms).
+    fn stays_decoded(&self) -> bool {
+        self.bytes.is_small()
+    }
 }
 
 impl<K: Object> EncodedEntry<K> {
@@ -85,7 +93,9 @@ impl<K: Object> Packed<K> for EncodedEntry<K> {
             Ok(object) => {
                 let forms = &self.cache.forms;
                 let (object, times) = self.decoded.put(object, forms.period());
-                if let Some(times) = times {
+                if let Some(times) = times
+                    && !self.stays_decoded()
+                {
                     forms.note_decoded(self, times);
                 }
                 Ok(object)
@@ -94,8 +104,8 @@ impl<K: Object> Packed<K> for EncodedEntry<K> {
         }
     }
 
-    fn key(&self) -> Option<ObjectKey> {
-        Some(self.bytes.key().clone())
+    fn key(&self) -> Option<Cow<'_, ObjectKey>> {
+        Some(Cow::Borrowed(self.bytes.key()))
     }
 
     fn metadata(&self) -> Option<ObjectMeta> {
@@ -143,7 +153,8 @@ impl<K: Object> HasBytes for EncodedEntry<K> {
 
 impl<K> Drop for EncodedEntry<K> {
     fn drop(&mut self) {
+        let takes_room = !self.stays_decoded() && self.decoded.is_filled();
         let forms = &self.cache.forms;
-        forms.note_gone(self.bytes.len(), self.decoded.is_filled());
+        forms.note_gone(self.bytes.len(), takes_room);
     }
 }

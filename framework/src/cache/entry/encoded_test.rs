@@ -127,6 +127,25 @@ fn what_needs_metadata_only_never_decodes() {
 }
 
 #[test]
+fn a_small_object_that_was_read_stays_decoded_and_takes_no_room() {
+    let (cache, mut store) = (cache(0.0), Store::new());
+    put(&mut store, &cache, 0, 1, 100);
+    let lister = store.lister();
+    let small = Arc::downgrade(&lister.get(&key(0)).unwrap().unwrap());
+    assert_eq!(cache.forms.sizes().1, 0);
+    // They need more room than there is.
+    for name in 1..6 {
+        put(&mut store, &cache, name, 1, FLOOR / 2);
+        lister.get(&key(name)).unwrap().unwrap();
+    }
+    assert!(cache.forms.sizes().1 > 0);
+    assert!(small.upgrade().is_some());
+    drop((lister, store));
+    assert!(small.upgrade().is_none());
+    assert_eq!((cache.forms.sizes().0, cache.forms.sizes().1), (0, 0));
+}
+
+#[test]
 fn an_object_that_does_not_decode_is_found_once_when_it_is_read() {
     let (cache, mut store) = (cache(0.0), Store::new());
     put(&mut store, &cache, 1, 13, 100);

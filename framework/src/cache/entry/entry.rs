@@ -193,7 +193,7 @@ impl<K: Object> Entry<K> {
         match &self.0 {
             EntryContent::Decoded(object) => object.key(),
             EntryContent::Packed(packed, _) => match packed.key() {
-                Some(key) => key,
+                Some(key) => key.into_owned(),
                 None => match packed.object() {
                     Ok(object) => object.key(),
                     Err(object) => object.key.clone(),
@@ -203,18 +203,20 @@ impl<K: Object> Entry<K> {
         }
     }
 
-    /// Calls `function` with namespace and name. Unlike [`key`](Self::key) it allocates nothing for a decoded object.
+    /// Calls `function` with namespace and name. Unlike [`key`](Self::key) it allocates nothing for a decoded object, and copies no handle for an encoded one.
     pub(in crate::cache) fn with_name<T>(
         &self,
         function: impl FnOnce(Option<&str>, &str) -> T,
     ) -> T {
-        match &self.0 {
-            EntryContent::Decoded(object) => function(object.namespace(), object.name()),
-            EntryContent::Packed(..) | EntryContent::Undecodable { .. } => {
-                let key = self.key();
-                function(key.namespace(), key.name())
-            }
-        }
+        let key = match &self.0 {
+            EntryContent::Decoded(object) => return function(object.namespace(), object.name()),
+            EntryContent::Packed(packed, _) => match packed.key() {
+                Some(key) => key,
+                None => Cow::Owned(self.key()),
+            },
+            EntryContent::Undecodable { object, .. } => Cow::Borrowed(&object.key),
+        };
+        function(key.namespace(), key.name())
     }
 
     /// UID of the present version.

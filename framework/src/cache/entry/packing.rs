@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use super::{NO_LABELS, shared_object::SharedBytes};
 use crate::resource::{Object, ObjectKey, ObjectMeta, OwnerReference, Selector, Undecodable};
@@ -36,8 +36,8 @@ pub trait Packed<K: Object>: Send + Sync {
     /// Returns what could be read of the object, with the reason, if the packed form does not decode any more.
     fn object(&self) -> Result<Arc<K>, Arc<Undecodable>>;
 
-    /// Namespace and name.
-    fn key(&self) -> Option<ObjectKey> {
+    /// Namespace and name. They are borrowed if the packed form has an [`ObjectKey`].
+    fn key(&self) -> Option<Cow<'_, ObjectKey>> {
         None
     }
 

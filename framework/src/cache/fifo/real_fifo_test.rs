@@ -234,8 +234,10 @@ mod bytes {
             Err(Arc::new(undecodable("default", "a", "u", 1)))
         }
 
-        fn key(&self) -> Option<ObjectKey> {
-            Some(ObjectKey::namespaced("default", "a"))
+        fn key(&self) -> Option<std::borrow::Cow<'_, ObjectKey>> {
+            Some(std::borrow::Cow::Owned(ObjectKey::namespaced(
+                "default", "a",
+            )))
         }
 
         fn size(&self) -> Option<usize> {

@@ -57,6 +57,11 @@ impl<K: Object, V> Definition<K, V> {
         })
     }
 
+    /// Whether it reads objects, and not only their labels.
+    pub(super) fn reads_objects(&self) -> bool {
+        self.by_labels.is_none()
+    }
+
     /// Like [`values_of`](Self::values_of), without counting failures: for a single read.
     pub(super) fn values_uncounted(&self, version: &IncomingObject<'_, K>) -> IndexValues<V> {
         let filing = self.evaluate(version);

@@ -111,7 +111,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for Fi
 
     fn reads_objects(&self) -> bool {
         let definition = self.definition.upgrade();
-        definition.is_some_and(|definition| definition.by_labels.is_none())
+        definition.is_some_and(|definition| definition.reads_objects())
     }
 
     #[cfg(test)]

@@ -61,6 +61,11 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
         Self::new(function, None)
     }
 
+    /// Whether it reads objects, and not only their labels.
+    pub(in crate::cache) fn reads_objects(&self) -> bool {
+        self.definition.reads_objects()
+    }
+
     #[track_caller]
     fn new(
         function: impl Fn(&K) -> Result<Vec<V>, String> + Send + Sync + 'static,

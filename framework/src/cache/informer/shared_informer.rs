@@ -299,6 +299,13 @@ impl<K: Object> SharedInformer<K> {
         listeners.add(name.into(), Box::new(ObserverHandler(observer)), None, None)
     }
 
+    /// Notes that the program reads each object that arrives. Small objects are then decoded on the decode thread when they arrive, and not by whoever reads them.
+    pub(crate) fn expect_reads(&self) {
+        if let Some(encoded) = &self.shared.encoded {
+            encoded.expect_reads();
+        }
+    }
+
     /// Whether an informer of metadata may read from this one, in place of the API server: what it stores is what the server sends.
     pub(in crate::cache) fn can_feed(&self) -> bool {
         let shared = &self.shared;
@@ -384,6 +391,9 @@ impl<K: Object> SharedInformer<K> {
                 progress.index_failed(panicked);
             }
         });
+        if index.reads_objects() {
+            self.expect_reads();
+        }
         let handle = self.shared.lister.add_index(index);
         self.shared.listeners.notify();
         handle

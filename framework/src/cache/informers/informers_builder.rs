@@ -111,8 +111,8 @@ impl InformersBuilder {
     ///
     /// A cache stores an object as the API server sent it, without the managed fields. A read decodes it, which takes about
     /// 2 µs for each KiB. The objects that were read last stay decoded, so that another read costs nothing. Each takes about six
-    /// times the memory of its encoded form. An object of at most 1 KiB, with its managed fields, is always stored decoded, and
-    /// is not counted here. A cache of less than 1 MiB keeps all objects decoded that were read. What a caller
+    /// times the memory of its encoded form. An object of at most 1 KiB (512 bytes in protobuf) stays decoded once it was read; its
+    /// decoded form is not counted here. A cache of less than 1 MiB keeps all objects decoded that were read. What a caller
     /// holds stays in memory in any case, and up to 20 s longer.
     ///
     /// The default is a sixteenth of the bytes, and as much more as the program needs: an object that would be decoded three times

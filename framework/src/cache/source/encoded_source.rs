@@ -25,7 +25,7 @@ use crate::{
     resource::{ApiResource, Object, Status, Undecodable},
 };
 
-/// The API server, whose objects a cache stores as they come. They are decoded when they are read, and small ones at once.
+/// The API server, whose objects a cache stores as they come. They are decoded when they are read. Small ones are decoded at once if the program reads each object.
 pub(in crate::cache) struct EncodedSource<K> {
     pub(in crate::cache) api: Api<K>,
     /// `None` to decode each object when it comes.
@@ -46,7 +46,10 @@ impl<K: Object + Serialize + DeserializeOwned> EncodedSource<K> {
                 events.map_ok(|event| event.map(Entry::from)),
             ));
         };
-        let events = self.api.watch_for_cache(params).await?;
+        let events = self
+            .api
+            .watch_for_cache(params, decodes_small(&cache))
+            .await?;
         let events = events.map_ok(move |event| entry_of(&cache, event));
         Ok(WatchStream::new(events))
     }
@@ -132,7 +135,10 @@ impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for EncodedSourc
         if let Some(list) = self.shared_list(params).await {
             return Ok(list);
         }
-        let list = self.api.list_for_cache(params).await?;
+        let list = self
+            .api
+            .list_for_cache(params, decodes_small(cache))
+            .await?;
         Ok(with_items(list, |object| cache.entry(object)))
     }
 
@@ -193,6 +199,14 @@ impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for EncodedSourc
     }
 }
 
+/// Whether small objects are decoded at once, whenever it is asked.
+fn decodes_small<K: Object>(
+    cache: &Arc<EncodedCache<K>>,
+) -> impl Fn() -> bool + Send + Sync + use<K> {
+    let cache = cache.clone();
+    move || cache.expects_reads()
+}
+
 fn with_items<T, K>(list: ObjectList<T>, entry: impl FnMut(T) -> Entry<K>) -> ObjectList<Entry<K>> {
     ObjectList {
         metadata: list.metadata,
@@ -239,8 +253,12 @@ fn shared_entry<K: Object + DeserializeOwned>(
     object: &SharedObject,
 ) -> Result<Entry<K>, Box<Undecodable>> {
     let metadata = match object {
-        SharedObject::Encoded(object) => object.get().metadata_object(resource),
-        SharedObject::Decoded(object) => Received::of_metadata(object.metadata(), resource),
+        SharedObject::Encoded(object) => object
+            .get()
+            .metadata_object(resource, cache.expects_reads()),
+        SharedObject::Decoded(object) => {
+            Received::of_metadata(object.metadata(), resource, cache.expects_reads())
+        }
     };
     metadata.map(|object| cache.entry(object))
 }

@@ -78,6 +78,8 @@ struct ProgressState {
     /// Separate, because a list that succeeds does not fix a watch.
     watch_failure: Option<OngoingFailure>,
     received: Option<Instant>,
+    /// When the metric of the last event was set.
+    recorded: Option<Instant>,
     synced: bool,
     /// The first list is complete.
     list_completed: bool,
@@ -86,6 +88,9 @@ struct ProgressState {
 }
 
 impl Progress {
+    /// The metric of the last event is set once in this time, because a burst has events by the thousand.
+    const RECORD_PERIOD: Duration = Duration::from_millis(100);
+
     pub(in crate::cache) fn new(
         resource: ApiResource,
         namespace: Option<String>,
@@ -239,8 +244,15 @@ impl Progress {
 
     /// Reports that an event or a page arrived.
     pub(in crate::cache) fn received(&self) {
-        self.last_event.record_now();
-        self.state.lock().received = Some(Instant::now());
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        state.received = Some(now);
+        let is_due = |at| now.duration_since(at) >= Self::RECORD_PERIOD;
+        if state.recorded.is_none_or(is_due) {
+            state.recorded = Some(now);
+            drop(state);
+            self.last_event.record_now();
+        }
     }
 
     /// Counts an event of a watch.
@@ -427,5 +439,35 @@ impl Progress {
             (None, true) => format!("{plural} in all namespaces"),
             (None, false) => plural,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::metrics::Metrics;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_metric_of_the_last_event_is_set_again_after_a_while() {
+        let metrics = Metrics::new();
+        let informer = metrics.informer("", "v1", "configmaps");
+        let progress = Progress::new(ApiResource::of::<ConfigMap>(), None, informer);
+        let received = |after: Duration| {
+            let metrics = &metrics;
+            let progress = &progress;
+            async move {
+                tokio::time::advance(after).await;
+                progress.received();
+                let text = metrics.encode();
+                let name = "pilothouse_informer_last_event_timestamp_seconds{";
+                let line = text.lines().find(|line| line.starts_with(name));
+                line.expect("the metric").to_owned()
+            }
+        };
+        let first = received(Duration::ZERO).await;
+        assert_eq!(received(Progress::RECORD_PERIOD / 2).await, first);
+        assert_ne!(received(Progress::RECORD_PERIOD / 2).await, first);
     }
 }

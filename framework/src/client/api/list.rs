@@ -92,13 +92,16 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         })
     }
 
-    /// As [`list`](Self::list), for a cache: only small objects are decoded.
+    /// As [`list`](Self::list), for a cache: nothing is decoded but small objects, if `decodes_small`.
     pub(crate) async fn list_for_cache(
         &self,
         params: &ListParams,
+        decodes_small: impl Fn() -> bool + Send + 'static,
     ) -> Result<ObjectList<Received<K>>, Error> {
-        self.list_by(params, receive_list, Received::namespace)
-            .await
+        let read = move |answer: &Encoded, resource: &ApiResource, managed_fields| {
+            receive_list(answer, resource, managed_fields, decodes_small())
+        };
+        self.list_by(params, read, Received::namespace).await
     }
 
     async fn list_of<T>(

@@ -3,6 +3,8 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
+use hashbrown::{HashTable, hash_table::Entry};
+
 use crate::client::ObjectList;
 
 /// Detects a list that does not end.
@@ -13,7 +15,8 @@ use crate::client::ObjectList;
 pub(crate) struct ListProgress {
     hasher: RandomState,
     tokens: HashSet<u64>,
-    objects: HashSet<u64>,
+    /// They are hashes already, so they are not hashed again.
+    objects: HashTable<u64>,
     idle_pages: u32,
 }
 
@@ -56,6 +59,16 @@ impl ListProgress {
 
     /// Records an object. Returns whether it is new in this list.
     pub(crate) fn object(&mut self, namespace: Option<&str>, name: &str) -> bool {
-        self.objects.insert(self.hasher.hash_one((namespace, name)))
+        let hash = self.hasher.hash_one((namespace, name));
+        let entry = self
+            .objects
+            .entry(hash, |known| *known == hash, |known| *known);
+        match entry {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(hash);
+                true
+            }
+        }
     }
 }

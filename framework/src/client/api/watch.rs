@@ -41,7 +41,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// [`Error::is_expired`] if the server no longer has the requested version; the stream may return this, too.
     /// [`ErrorKind::Invalid`](crate::client::ErrorKind::Invalid) if the options are not valid. Otherwise the request fails; see [`ErrorKind`](crate::client::ErrorKind).
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
-        self.watch_by(params, decode_event, Object::namespace).await
+        let read = Box::new(decode_event);
+        self.watch_by(params, read, Object::namespace).await
     }
 
     /// As [`watch`](Self::watch), but each object is in an `Arc` from the start.
@@ -52,7 +53,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         let events: WatchStream<DecodedArc<K>> = self
             .watch_by(
                 params,
-                decode_event,
+                Box::new(decode_event),
                 |DecodedArc(object): &DecodedArc<K>| object.namespace(),
             )
             .await?;
@@ -60,13 +61,17 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         Ok(WatchStream::new(events.map_ok(shared)))
     }
 
-    /// As [`watch`](Self::watch), for a cache: only small objects are decoded.
+    /// As [`watch`](Self::watch), for a cache: nothing is decoded but small objects, as long as `decodes_small`.
     pub(crate) async fn watch_for_cache(
         &self,
         params: &WatchParams,
+        decodes_small: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<WatchStream<Received<K>>, Error> {
-        self.watch_by(params, receive_event, Received::namespace)
-            .await
+        let read: ReadEvent<Received<K>> =
+            Box::new(move |frame, json_index, resource, managed_fields| {
+                receive_event(frame, json_index, resource, managed_fields, decodes_small())
+            });
+        self.watch_by(params, read, Received::namespace).await
     }
 
     /// Watches, and reads each frame with `read`. `namespace` returns that of an object.

@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::{Cuts, Format, JsonIndex, JsonPlace};
+use super::{Cuts, Format, JsonIndex, JsonPlace, ObjectOutline};
 
 /// Reads one encoding.
 ///
@@ -36,6 +36,11 @@ pub(crate) trait Codec: Copy {
     /// The codec that reads the metadata of an object, or the bytes of that field of them, which has many values.
     fn of_metadata(self, _field: Option<&str>) -> Self {
         self
+    }
+
+    /// The outline of an object that is out of its envelope, if the codec can tell it without serde.
+    fn outline<'de>(self, _bytes: &'de [u8]) -> Option<ObjectOutline<'de>> {
+        None
     }
 
     /// What to change in the bytes of an object so that its metadata lose a part. Both ranges are places in the bytes.

@@ -14,6 +14,7 @@
 //! | `format.rs` | [`Format`] |
 //! | `part.rs` | [`Part`]: a part of a document, which is read later |
 //! | `codec.rs` | [`Codec`]: the trait |
+//! | `outline.rs` | [`ObjectOutline`]: what a cache needs of an object |
 //! | `object_codec.rs` | [`ObjectCodec`]: a codec that a program adds |
 //! | `json/`, `cbor/`, `protobuf/` | the codecs |
 //! | `cuts.rs` | [`Cuts`]: how a part of an object is left out of its bytes |
@@ -35,6 +36,7 @@ mod json;
 mod key_reader;
 mod negotiated_encodings;
 mod object_codec;
+mod outline;
 mod part;
 mod protobuf;
 mod stack_bound;
@@ -52,6 +54,7 @@ pub(crate) use frames::Frames;
 pub(crate) use json::{Json, JsonIndex, JsonPlace};
 pub(crate) use negotiated_encodings::NegotiatedEncodings;
 pub use object_codec::{AddedCodec, EventFrame, ObjectCodec};
+pub(crate) use outline::ObjectOutline;
 pub(crate) use part::Part;
 pub(crate) use protobuf::{Protobuf, Shape};
 #[cfg(test)]

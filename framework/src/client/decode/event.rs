@@ -52,16 +52,17 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
 }
 
 /// Takes one frame of a watch apart for a cache, with its index if it was made before. An object whose metadata cannot be read
-/// is undecodable.
+/// is undecodable. Small objects are decoded if `decodes_small`.
 pub(crate) fn receive_event<K: Object + DeserializeOwned>(
     frame: &Encoded,
     json_index: Option<&JsonIndex>,
     resource: &ApiResource,
     managed_fields: bool,
+    decodes_small: bool,
 ) -> Result<Event<Received<K>>, String> {
     let _span = span::entered("event", frame);
     in_two_steps(frame, json_index, resource, |part| {
-        Received::read(part, resource, managed_fields)
+        Received::read(part, resource, managed_fields, decodes_small)
     })
 }
 

@@ -87,13 +87,14 @@ fn item_by_item<K: DeserializeOwned>(
     })
 }
 
-/// Takes a list apart for a cache. An item whose metadata cannot be read is undecodable.
+/// Takes a list apart for a cache. An item whose metadata cannot be read is undecodable. Small objects are decoded if `decodes_small`.
 ///
 /// Too many items without a name are an error, as in [`decode_list`].
 pub(crate) fn receive_list<K: Object + DeserializeOwned>(
     body: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
+    decodes_small: bool,
 ) -> Result<ObjectList<Received<K>>, String> {
     let _span = span::entered("list", body);
     with_parts(body, resource, |metadata, items| {
@@ -104,7 +105,7 @@ pub(crate) fn receive_list<K: Object + DeserializeOwned>(
             undecodable: Vec::new(),
         };
         for (index, item) in items.into_iter().enumerate() {
-            match Received::read(item, resource, managed_fields) {
+            match Received::read(item, resource, managed_fields, decodes_small) {
                 Ok(item) => {
                     unnamed.note(index, item.is_named())?;
                     list.items.push(item);

@@ -9,7 +9,7 @@
 //! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
 //! | `object_bytes.rs` | an object that is not decoded yet: its bytes, and where the fields lie that a cache needs |
 //! | `dictionary` | what many objects of a kind contain, so that each is small |
-//! | `received.rs` | an object for a cache: decoded if it is small |
+//! | `received.rs` | an object for a cache: decoded if it is small and will be read |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |

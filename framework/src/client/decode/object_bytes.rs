@@ -7,11 +7,11 @@ use serde::{
 
 use super::{
     Dictionary, lenient,
-    received::{Received, decode},
+    received::{Received, decode, is_small},
     types::Types,
 };
 use crate::{
-    client::codec::{Codec, Cuts, Format, JsonPlace, Part, with_codec},
+    client::codec::{Codec, Cuts, Format, JsonPlace, ObjectOutline, Part, with_codec},
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerReference, Undecodable},
 };
 
@@ -140,25 +140,25 @@ impl ObjectBytes {
         if u32::try_from(bytes.len()).is_err() {
             return Err("it is 4 GiB or larger".to_owned());
         }
-        let outline = codec.read_at(bytes, at, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
-        let [api_version, kind] = opened.types;
-        let types = Types::new(
-            text(&outline.api_version).or(Some(api_version)),
-            text(&outline.kind).or(Some(kind)),
-        );
-        types.check_object(resource, true)?;
+        let check = |api_version: Option<&str>, kind: Option<&str>| {
+            let [of_envelope, kind_of_envelope] = opened.types;
+            let api_version = api_version.unwrap_or(of_envelope);
+            let kind = kind.unwrap_or(kind_of_envelope);
+            Types::new(Some(api_version), Some(kind)).check_object(resource, true)
+        };
+        let outline = match codec.outline(bytes) {
+            Some(outline) => {
+                check(None, None)?;
+                outline
+            }
+            None => read_outline(codec, bytes, at, check)?,
+        };
         let Some(metadata) = outline.metadata else {
             return Ok(Self::without_metadata(codec.format(), bytes));
         };
-        let at = codec.place_of(at, &metadata);
-        let (metadata_codec, metadata) = codec.part(metadata);
-        let parts = PhantomData::<MetadataOutline<'_, C::Raw<'_>>>;
-        let parts = metadata_codec.read_at(metadata, at, parts);
-        let parts = parts.map_err(|reason| format!("metadata: {reason}"))?;
-        let place = |part: Option<&[u8]>| part.and_then(|part| place(bytes, part));
-        let part = |part: Option<C::Raw<'_>>| place(part.map(|part| codec.part(part).1));
-        let managed_fields = part(parts.managed_fields).filter(|_| !wanted);
-        let cuts = match (place(Some(metadata)), managed_fields) {
+        let part = |part: Option<&[u8]>| part.and_then(|part| place(bytes, part));
+        let managed_fields = part(outline.managed_fields).filter(|_| !wanted);
+        let cuts = match (part(Some(metadata)), managed_fields) {
             (Some(metadata), Some(managed)) => codec.cuts(bytes, metadata, managed),
             _ => Cuts::default(),
         };
@@ -166,11 +166,11 @@ impl ObjectBytes {
             |range: Range<usize>| Span::of(cuts.shifted(range.start)..cuts.shifted(range.end));
         let mut stored = cuts.apply(bytes);
         let len = stored.len();
-        let mut string = |text: &Option<Text<'_>>| match text {
+        let mut string = |text: &Option<Cow<'_, str>>| match text {
             None => Span::default(),
-            Some(Text(text)) => {
+            Some(text) => {
                 let lies_at = match text {
-                    Cow::Borrowed(text) => place(Some(text.as_bytes())),
+                    Cow::Borrowed(text) => part(Some(text.as_bytes())),
                     Cow::Owned(_) => None,
                 };
                 match lies_at {
@@ -183,20 +183,20 @@ impl ObjectBytes {
                 }
             }
         };
-        let (uid, resource_version) = (string(&parts.uid), string(&parts.resource_version));
-        let span = |raw| part(raw).map_or(Span::default(), moved);
-        let name = text(&parts.name).unwrap_or_default();
+        let (uid, resource_version) = (string(&outline.uid), string(&outline.resource_version));
+        let span = |place| part(place).map_or(Span::default(), moved);
+        let name = outline.name.as_deref().unwrap_or_default();
         Ok(Self {
             format: codec.format(),
             len: u32::try_from(len).unwrap_or(u32::MAX),
             dictionary: None,
-            key: ObjectKey::new(text(&parts.namespace), name),
+            key: ObjectKey::new(outline.namespace.as_deref(), name),
             uid,
             resource_version,
-            labels: span(parts.labels),
-            owner_references: span(parts.owner_references),
-            metadata: place(Some(metadata)).map_or(Span::default(), moved),
-            is_deleting: parts.deletion_timestamp.is_some(),
+            labels: span(outline.labels),
+            owner_references: span(outline.owner_references),
+            metadata: span(Some(metadata)),
+            is_deleting: outline.is_deleting,
             bytes: stored.into(),
         })
     }
@@ -337,32 +337,36 @@ impl ObjectBytes {
     pub(crate) fn metadata_object<K: Object + DeserializeOwned>(
         &self,
         resource: &ApiResource,
+        decodes_small: bool,
     ) -> Result<Received<K>, Box<Undecodable>> {
         let metadata = self.part(self.metadata).unwrap_or_default();
         let object = with_codec!(self.format, codec => codec.object_of_metadata(&metadata));
-        Received::read(Part::of_bytes(self.format, &object), resource, true)
+        let object = Part::of_bytes(self.format, &object);
+        Received::read(object, resource, true, decodes_small)
     }
 
-    /// The readable parts of an object that does not decode.
+    /// The readable parts of an object that does not decode: what was noted when it arrived.
     pub(crate) fn undecodable(&self, resource: &ApiResource, reason: String) -> Undecodable {
-        match self.object() {
-            Ok(object) => lenient::undecodable(self.format, &object, resource, reason),
-            Err(_) => Undecodable {
-                resource: resource.clone(),
-                key: self.key.clone(),
-                uid: self.uid().map(str::to_owned),
-                resource_version: self.resource_version().map(str::to_owned),
-                labels: BTreeMap::new(),
-                owner_references: Vec::new(),
-                is_deleting: self.is_deleting,
-                reason,
-            },
+        Undecodable {
+            resource: resource.clone(),
+            key: self.key.clone(),
+            uid: self.uid().map(str::to_owned),
+            resource_version: self.resource_version().map(str::to_owned),
+            labels: self.labels(),
+            owner_references: self.owner_references(),
+            is_deleting: self.is_deleting,
+            reason,
         }
     }
 
     /// Bytes of the object, before it was compressed.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
+    }
+
+    /// Whether the object is small: see [`is_small`].
+    pub(crate) fn is_small(&self) -> bool {
+        is_small(self.format, self.len())
     }
 
     /// Bytes that the object takes.
@@ -418,8 +422,37 @@ impl Span {
     }
 }
 
-fn text<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
-    text.as_ref().map(|text| &*text.0)
+/// Reads the outline of an object in any encoding. `check` gets its `apiVersion` and its `kind`.
+pub(super) fn read_outline<'de, C: Codec>(
+    codec: C,
+    bytes: &'de [u8],
+    at: Option<JsonPlace<'de, '_>>,
+    check: impl FnOnce(Option<&str>, Option<&str>) -> Result<(), String>,
+) -> Result<ObjectOutline<'de>, String> {
+    let outline = codec.read_at(bytes, at, PhantomData::<Outline<'_, C::Raw<'_>>>)?;
+    let text = |text: Option<Text<'de>>| text.map(|Text(text)| text);
+    let (api_version, kind) = (text(outline.api_version), text(outline.kind));
+    check(api_version.as_deref(), kind.as_deref())?;
+    let Some(metadata) = outline.metadata else {
+        return Ok(ObjectOutline::default());
+    };
+    let at = codec.place_of(at, &metadata);
+    let (metadata_codec, metadata) = codec.part(metadata);
+    let parts = PhantomData::<MetadataOutline<'_, C::Raw<'_>>>;
+    let parts = metadata_codec.read_at(metadata, at, parts);
+    let parts = parts.map_err(|reason| format!("metadata: {reason}"))?;
+    let part = |part: Option<C::Raw<'de>>| part.map(|part| codec.part(part).1);
+    Ok(ObjectOutline {
+        metadata: Some(metadata),
+        name: text(parts.name),
+        namespace: text(parts.namespace),
+        uid: text(parts.uid),
+        resource_version: text(parts.resource_version),
+        labels: part(parts.labels),
+        owner_references: part(parts.owner_references),
+        managed_fields: part(parts.managed_fields),
+        is_deleting: parts.deletion_timestamp.is_some(),
+    })
 }
 
 /// Where `part` lies in `bytes`. Returns `None` if it does not lie there.

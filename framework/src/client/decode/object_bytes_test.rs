@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "zstd")]
 use super::{Dictionary, Samples};
-use super::{Event, ObjectBytes, Received, decode_object, receive_event, receive_list};
+use super::{
+    Event, ObjectBytes, Received, decode_object, receive_event, receive_list, received::SMALL,
+};
 use crate::{
     client::{
         WatchEvent,
@@ -35,20 +37,16 @@ fn decoded(bytes: &ObjectBytes) -> Result<Arc<ConfigMap>, String> {
 
 /// What a cache of metadata stores.
 fn metadata_object(bytes: &ObjectBytes) -> ObjectMeta {
-    let object = bytes.metadata_object::<PartialObject<ConfigMap>>(&config_maps());
+    let object = bytes.metadata_object::<PartialObject<ConfigMap>>(&config_maps(), true);
     match object.unwrap() {
         Received::Decoded(object) => object.metadata.clone(),
         Received::Bytes(bytes) => panic!("a small object: {bytes:?}"),
     }
 }
 
-fn received(frame: &str) -> Result<Event<Received<ConfigMap>>, String> {
-    receive_event(
-        &Encoded::json(frame.to_owned()),
-        None,
-        &config_maps(),
-        false,
-    )
+fn received(frame: &str, decodes_small: bool) -> Result<Event<Received<ConfigMap>>, String> {
+    let frame = Encoded::json(frame.to_owned());
+    receive_event(&frame, None, &config_maps(), false, decodes_small)
 }
 
 fn object() -> Value {
@@ -173,12 +171,13 @@ fn an_object_of_any_depth_is_stored() {
 #[test]
 fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itself() {
     let mut object = object();
-    object["data"]["long"] = json!("x".repeat(Received::<ConfigMap>::SMALL));
+    object["data"]["long"] = json!("x".repeat(SMALL));
     let bad = r#"{"metadata":{"name":3,"namespace":"n","uid":"u"}}"#;
     let other = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}"#;
     let list =
         format!(r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{object},{bad},{other}]}}"#);
-    let list = receive_list::<ConfigMap>(&Encoded::json(list), &config_maps(), false).unwrap();
+    let list =
+        receive_list::<ConfigMap>(&Encoded::json(list), &config_maps(), false, true).unwrap();
     assert_eq!(list.undecodable.len(), 2);
     assert_eq!(
         list.undecodable[0].reason,
@@ -195,7 +194,7 @@ fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itsel
         format!(r#"{{"type":"ADDED","object":{object}}}"#),
         format!(r#"{{"object":{object},"type":"ADDED","more":{{}}}}"#),
     ] {
-        let Ok(Event::Event(WatchEvent::Added(Received::Bytes(of_frame)))) = received(&frame)
+        let Ok(Event::Event(WatchEvent::Added(Received::Bytes(of_frame)))) = received(&frame, true)
         else {
             panic!("no large object");
         };
@@ -204,26 +203,30 @@ fn a_frame_and_a_list_give_the_same_objects_and_one_bad_object_spoils_only_itsel
     }
     let frame = format!(r#"{{"type":"MODIFIED","object":{bad}}}"#);
     assert!(matches!(
-        received(&frame),
+        received(&frame, true),
         Ok(Event::Event(WatchEvent::Undecodable { .. }))
     ));
 }
 
 #[test]
-fn a_small_object_is_decoded_at_once_unless_it_does_not_decode() {
+fn a_small_object_is_decoded_at_once_if_the_cache_wants_it_and_it_decodes() {
     let sized = |size: usize| {
         let mut object = object();
         let rest = object.to_string().len();
         object["data"]["quoted"] = json!("x".repeat(size - rest + r#"\"\\\n"#.len() + 2));
         object
     };
-    let small = Received::<ConfigMap>::SMALL;
-    for (object, is_decoded) in [(sized(small), true), (sized(small + 1), false)] {
+    for (object, is_wanted, is_decoded) in [
+        (sized(SMALL), true, true),
+        (sized(SMALL), false, false),
+        (sized(SMALL + 1), true, false),
+    ] {
         let text = object.to_string();
-        assert_eq!(text.len() <= small, is_decoded, "{}", text.len());
+        let is_small = text.len() <= SMALL;
+        assert_eq!(is_small && is_wanted, is_decoded, "{}", text.len());
         let expected: ConfigMap = decode_object(&Encoded::json(text.clone()), false).unwrap();
         let frame = format!(r#"{{"type":"ADDED","object":{text}}}"#);
-        match received(&frame) {
+        match received(&frame, is_wanted) {
             Ok(Event::Event(WatchEvent::Added(Received::Decoded(object)))) if is_decoded => {
                 assert_eq!(*object, expected);
             }
@@ -235,7 +238,7 @@ fn a_small_object_is_decoded_at_once_unless_it_does_not_decode() {
     }
     // What does not decode is found when somebody reads it, as in a large object.
     let frame = r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"data":{"a":3}}}"#;
-    let Ok(Event::Event(WatchEvent::Added(Received::Bytes(bytes)))) = received(frame) else {
+    let Ok(Event::Event(WatchEvent::Added(Received::Bytes(bytes)))) = received(frame, true) else {
         panic!("no bytes");
     };
     assert_eq!(

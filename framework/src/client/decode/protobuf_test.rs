@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use pilothouse_sandbox::internals::protobuf::encode;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
     Event, ObjectBytes, Received, decode_deleted, decode_event, decode_list, decode_object,
-    decode_status, receive_event, receive_list,
+    decode_status, object_bytes::read_outline, receive_event, receive_list,
 };
 use crate::{
     client::{
         Deleted, WatchEvent,
-        codec::{Encoded, Encoding, Part},
+        codec::{Codec, Encoded, Encoding, ObjectOutline, Part, Protobuf, Shape},
     },
     resource::{ApiResource, DynamicObject, Object, PartialObject},
 };
@@ -29,17 +30,23 @@ fn written(value: &Value) -> Encoded {
     document(encode(value).unwrap())
 }
 
+/// A field with a number below 16, or with two bytes before its length.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut field = match number {
+        ..16 => vec![number << 3 | 2],
+        _ => vec![number << 3 | 2 | 0x80, number >> 4],
+    };
+    let mut length = bytes.len();
+    while length >= 0x80 {
+        field.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    field.push(length as u8);
+    [field, bytes.to_vec()].concat()
+}
+
 /// A frame without its length.
 fn frame(kind: &str, object: &Value) -> Encoded {
-    let field = |number: u8, bytes: &[u8]| {
-        let (mut field, mut length) = (vec![number << 3 | 2], bytes.len());
-        while length >= 0x80 {
-            field.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        field.push(length as u8);
-        [field, bytes.to_vec()].concat()
-    };
     let object = field(1, &encode(object).unwrap());
     document([field(1, kind.as_bytes()), field(2, &object)].concat())
 }
@@ -84,7 +91,7 @@ fn check(bytes: &ObjectBytes, expected: &Pod) {
     assert_eq!(bytes.owner_references()[0].uid, "owner");
     assert_eq!(bytes.metadata().unwrap(), expected.metadata);
     assert_eq!(bytes.decode::<Pod>(&pods()), Ok(Arc::new(expected.clone())));
-    let alone = bytes.metadata_object::<PartialObject<Pod>>(&pods());
+    let alone = bytes.metadata_object::<PartialObject<Pod>>(&pods(), true);
     let alone = match alone.unwrap() {
         Received::Decoded(object) => object,
         Received::Bytes(bytes) => bytes.decode(&pods()).unwrap(),
@@ -145,7 +152,7 @@ fn a_list_is_taken_apart_and_a_bad_item_spoils_only_itself() {
     );
     assert_eq!(decoded.undecodable[0].labels["app"], "web");
     assert!(decoded.undecodable[0].is_deleting);
-    let received = receive_list::<Pod>(&list, &pods(), false).unwrap();
+    let received = receive_list::<Pod>(&list, &pods(), false, true).unwrap();
     let [Received::Bytes(one), Received::Bytes(two)] = &received.items[..] else {
         panic!("decoded");
     };
@@ -186,7 +193,7 @@ fn a_choice_of_a_newer_server_spoils_only_its_object() {
 #[test]
 fn a_list_of_another_kind_is_refused() {
     let list = json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {}, "items": []});
-    let refused = receive_list::<Pod>(&written(&list), &pods(), false).err();
+    let refused = receive_list::<Pod>(&written(&list), &pods(), false, true).err();
     assert_eq!(
         refused.as_deref(),
         Some("kind: expected `PodList` of `v1`, found `ConfigMapList` of `v1`")
@@ -214,7 +221,7 @@ fn metadata_alone_is_no_object() {
         "items": [{"metadata": {"name": "a", "annotations": {"text": "x".repeat(900)}}}, {"metadata": {"name": "b"}}],
     });
     let list = written(&list);
-    let read = receive_list::<PartialObject<Pod>>(&list, &pods(), false).unwrap();
+    let read = receive_list::<PartialObject<Pod>>(&list, &pods(), false, true).unwrap();
     let names = read.items.iter().map(|item| match item {
         Received::Bytes(bytes) => {
             let object = bytes.decode::<PartialObject<Pod>>(&pods()).unwrap();
@@ -225,7 +232,7 @@ fn metadata_alone_is_no_object() {
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
     let whole = decode_list::<Pod>(&list, &pods(), false, &|_| true).unwrap();
     assert_eq!((whole.items.len(), whole.undecodable.len()), (0, 2));
-    let received = receive_list::<Pod>(&list, &pods(), false).unwrap();
+    let received = receive_list::<Pod>(&list, &pods(), false, true).unwrap();
     for item in received.items {
         match item {
             Received::Bytes(bytes) => assert!(bytes.decode::<Pod>(&pods()).is_err()),
@@ -243,7 +250,7 @@ fn frames_are_changes_bookmarks_and_errors() {
         }
         _ => panic!("no change"),
     }
-    match receive_event::<Pod>(&change, None, &pods(), false) {
+    match receive_event::<Pod>(&change, None, &pods(), false, true) {
         Ok(Event::Event(WatchEvent::Modified(Received::Bytes(bytes)))) => {
             check(&bytes, &expected(&pod("a", 900)));
         }
@@ -252,7 +259,7 @@ fn frames_are_changes_bookmarks_and_errors() {
     let bookmark = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
         "resourceVersion": "12", "annotations": {"k8s.io/initial-events-end": "true"},
     }});
-    match receive_event::<Pod>(&frame("BOOKMARK", &bookmark), None, &pods(), false) {
+    match receive_event::<Pod>(&frame("BOOKMARK", &bookmark), None, &pods(), false, true) {
         Ok(Event::Event(WatchEvent::Bookmark {
             resource_version,
             initial_events_end,
@@ -260,24 +267,32 @@ fn frames_are_changes_bookmarks_and_errors() {
         _ => panic!("no bookmark"),
     }
     let gone = json!({"apiVersion": "v1", "kind": "Status", "code": 410, "reason": "Expired"});
-    match receive_event::<Pod>(&frame("ERROR", &gone), None, &pods(), false) {
+    match receive_event::<Pod>(&frame("ERROR", &gone), None, &pods(), false, true) {
         Ok(Event::Error(status)) => assert!(status.is_expired()),
         _ => panic!("no error"),
     }
     let mut cut = change.bytes.to_vec();
     cut.truncate(cut.len() - 9);
-    assert!(receive_event::<Pod>(&document(cut), None, &pods(), false).is_err());
+    assert!(receive_event::<Pod>(&document(cut), None, &pods(), false, true).is_err());
 }
 
 #[test]
-fn small_objects_are_decoded_at_once() {
+fn small_objects_are_decoded_at_once_if_the_cache_wants_it() {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
     let maps = ApiResource::of::<ConfigMap>();
-    match receive_event::<ConfigMap>(&frame("ADDED", &object), None, &maps, false) {
-        Ok(Event::Event(WatchEvent::Added(Received::Decoded(map)))) => {
-            assert_eq!(map.data.as_ref().unwrap()["k"], "v");
+    let read = |decodes_small| {
+        let frame = frame("ADDED", &object);
+        match receive_event::<ConfigMap>(&frame, None, &maps, false, decodes_small) {
+            Ok(Event::Event(WatchEvent::Added(received))) => received,
+            _ => panic!("no object"),
         }
-        _ => panic!("not decoded"),
+    };
+    match (read(true), read(false)) {
+        (Received::Decoded(map), Received::Bytes(bytes)) => {
+            assert_eq!(map.data.as_ref().unwrap()["k"], "v");
+            assert_eq!(bytes.decode::<ConfigMap>(&maps), Ok(map));
+        }
+        _ => panic!("the first one is not decoded, or the second one is"),
     }
 }
 
@@ -294,4 +309,117 @@ fn the_servers_status_is_read() {
     assert!(matches!(done, Deleted::Done(_)));
     let deleted = decode_deleted::<Pod>(&written(&pod("a", 0)), false).unwrap();
     assert_eq!(deleted.object().unwrap(), expected(&pod("a", 0)));
+}
+
+/// Fields of metadata as Go writes them, and others: in another order, twice, empty, with text that is not UTF-8, unknown ones, and cut off.
+fn any_metadata() -> impl Strategy<Value = Vec<u8>> {
+    let number = prop::sample::select(vec![1, 2, 3, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 19, 40]);
+    let value = prop_oneof![
+        8 => "[a-z]{0,3}".prop_map(String::into_bytes),
+        1 => Just(vec![0xff]),
+        // A time, and Go's zero time.
+        1 => Just(vec![0x08, 0x05]),
+        1 => Just(vec![0x08, 0x80, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 0x01]),
+    ];
+    let of_field = |(number, value): (u8, Vec<u8>)| match number {
+        // A number.
+        7 => vec![7 << 3, 1],
+        // A time that nobody asked for: whether it is one is found when the object is decoded.
+        8 => field(number, &[0x08, 0x05]),
+        _ => field(number, &value),
+    };
+    let fields = prop::collection::vec((number, value), 0..12);
+    (fields, any::<bool>(), 0..8usize).prop_map(move |(mut fields, is_sorted, cut)| {
+        if is_sorted {
+            fields.sort_by_key(|(number, _)| *number);
+        }
+        let mut bytes: Vec<u8> = fields.into_iter().flat_map(of_field).collect();
+        // Few are cut off.
+        bytes.truncate(bytes.len() - if cut > 5 { bytes.len().min(cut - 5) } else { 0 });
+        bytes
+    })
+}
+
+/// The outline that is read straight from the bytes of an object with such metadata, and the one by the table.
+fn outlines(object: &[u8]) -> (Option<ObjectOutline<'_>>, Result<ObjectOutline<'_>, String>) {
+    let Encoded { bytes, .. } = written(&pod("a", 0));
+    let codec = Protobuf(Shape::Document).opened(&bytes).unwrap().codec;
+    let by_table = read_outline(codec, object, None, |_, _| Ok(()));
+    (codec.outline(object), by_table)
+}
+
+proptest! {
+    #[test]
+    fn the_quick_outline_of_an_object_is_the_one_by_the_table(metadata in any_metadata(), before in 0..8) {
+        let (spec, metadata) = (field(2, b""), field(1, &metadata));
+        let object = if before == 0 { [spec, metadata].concat() } else { [metadata, spec].concat() };
+        match outlines(&object) {
+            (Some(quick), Ok(slow)) => prop_assert_eq!(quick, slow),
+            (Some(_), Err(reason)) => prop_assert!(false, "the table has an error: {reason}"),
+            (None, _) => {}
+        }
+    }
+}
+
+#[test]
+fn the_quick_outline_has_all_labels_and_no_zero_time() {
+    let zero = [
+        0x08, 0x80, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 0x01,
+    ];
+    let labels = [field(11, b"a"), field(11, b"b")].concat();
+    let metadata = [field(1, b"a"), field(9, &zero), labels.clone()].concat();
+    let object = field(1, &metadata);
+    let (quick, slow) = outlines(&object);
+    let quick = quick.unwrap();
+    assert_eq!((quick.labels, quick.is_deleting), (Some(&*labels), false));
+    assert_eq!(Ok(quick), slow);
+    let deleted = field(1, &field(9, &[0x08, 0x05]));
+    assert!(outlines(&deleted).0.unwrap().is_deleting);
+}
+
+#[test]
+fn what_is_not_as_go_writes_it_has_no_quick_outline() {
+    for metadata in [
+        [field(3, b"n"), field(1, b"a")],
+        [field(1, b"a"), field(1, b"b")],
+        [field(2, b"a"), field(2, b"b")],
+        [field(1, b"a"), field(3, &[0xff])],
+        [field(1, b"a"), vec![11 << 3, 1]],
+    ] {
+        let object = field(1, &metadata.concat());
+        assert!(outlines(&object).0.is_none(), "{metadata:?}");
+    }
+}
+
+#[test]
+fn an_object_with_a_broken_end_keeps_what_its_metadata_tell() {
+    let Encoded { bytes, .. } = written(&pod("a", 900));
+    let opened = Protobuf(Shape::Document).opened(&bytes).unwrap();
+    // Metadata again, after the spec.
+    let object = [opened.bytes, &*field(1, b"")].concat();
+    let format = opened.codec.format();
+    let read = ObjectBytes::read(Part::of_bytes(format, &object), &pods(), false).unwrap();
+    let reason = read.decode::<Pod>(&pods()).unwrap_err();
+    let broken = read.undecodable(&pods(), reason);
+    assert_eq!(broken.key.as_str(), "n/a");
+    assert_eq!(
+        (broken.uid.as_deref(), broken.is_deleting),
+        (Some("u-1"), true)
+    );
+    assert_eq!(broken.owner_references[0].uid, "owner");
+    assert_eq!(broken.labels["app"], "web");
+}
+
+#[test]
+fn the_outline_of_what_a_server_sends_is_quick() {
+    let Encoded { bytes, .. } = written(&pod("a", 0));
+    let opened = Protobuf(Shape::Document).opened(&bytes).unwrap();
+    let outline = opened.codec.outline(opened.bytes).unwrap();
+    assert_eq!(outline.name.as_deref(), Some("a"));
+    let parts = [
+        outline.labels,
+        outline.owner_references,
+        outline.managed_fields,
+    ];
+    assert!(outline.is_deleting && parts.iter().all(Option::is_some));
 }

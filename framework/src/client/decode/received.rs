@@ -14,20 +14,15 @@ use crate::{
 
 /// An object that a cache has received, in the form in which it stores it.
 pub(crate) enum Received<K> {
-    /// A small object. To decode it costs little more than to read the fields that a cache needs, and it takes about 1 KB more
-    /// memory than its bytes.
+    /// A small object, if the program reads each object of the cache.
     Decoded(Arc<K>),
     /// Any other object, and a small one that does not decode.
     Bytes(ObjectBytes),
 }
 
 impl<K: Object + DeserializeOwned> Received<K> {
-    /// An object with so many bytes is small, its managed fields included.
-    pub(crate) const SMALL: usize = 1024;
-    /// The same objects take half as many bytes in protobuf.
-    const SMALL_IN_PROTOBUF: usize = Self::SMALL / 2;
-
-    /// The object that the part is. The managed fields are left out unless they are `wanted`.
+    /// The object that the part is. The managed fields are left out unless they are `wanted`. A small object is decoded at once
+    /// if `decodes_small`.
     ///
     /// # Errors
     /// As for [`ObjectBytes::read`].
@@ -35,12 +30,9 @@ impl<K: Object + DeserializeOwned> Received<K> {
         part: Part<'_, '_>,
         resource: &ApiResource,
         wanted: bool,
+        decodes_small: bool,
     ) -> Result<Self, Box<Undecodable>> {
-        let small = match part.format {
-            Format::Protobuf(_) => Self::SMALL_IN_PROTOBUF,
-            _ => Self::SMALL,
-        };
-        if part.bytes.len() <= small {
+        if decodes_small && is_small(part.format, part.bytes.len()) {
             // The other form reports the error, as it does for a large object.
             if let Ok(object) = decode(part, resource, wanted) {
                 return Ok(Self::Decoded(object));
@@ -56,10 +48,12 @@ impl<K: Object + DeserializeOwned> Received<K> {
     pub(crate) fn of_metadata(
         metadata: &ObjectMeta,
         resource: &ApiResource,
+        decodes_small: bool,
     ) -> Result<Self, Box<Undecodable>> {
         let metadata = serde_json::to_vec(metadata).unwrap_or_default();
         let object = Json.object_of_metadata(&metadata);
-        Self::read(Part::of_bytes(Format::Json, &object), resource, true)
+        let object = Part::of_bytes(Format::Json, &object);
+        Self::read(object, resource, true, decodes_small)
     }
 
     /// Whether the object has a name.
@@ -77,6 +71,18 @@ impl<K: Object + DeserializeOwned> Received<K> {
             Self::Decoded(object) => object.namespace(),
             Self::Bytes(bytes) => bytes.key().namespace(),
         }
+    }
+}
+
+/// An object of at most so many bytes is small: of those that arrive, with the managed fields, or of those that are stored, without them.
+pub(crate) const SMALL: usize = 1024;
+
+/// Whether an object of so many bytes is small: it takes little more memory when it is decoded, and little time to decode it.
+pub(super) fn is_small(format: Format, bytes: usize) -> bool {
+    match format {
+        // The same object takes half as many bytes.
+        Format::Protobuf(_) => bytes <= SMALL / 2,
+        _ => bytes <= SMALL,
     }
 }
 

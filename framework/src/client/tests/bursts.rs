@@ -124,7 +124,7 @@ async fn each_event_of_a_burst_is_decoded_once_with_its_own_index() {
         (Encoding::Json, http::Response::new(body)),
         true,
         Decoder::default(),
-        decode_event,
+        Box::new(decode_event),
         // The frames name no namespace.
         |_| None,
     );

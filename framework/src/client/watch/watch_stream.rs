@@ -45,8 +45,11 @@ impl<K> WatchStream<K> {
 }
 
 /// Reads one frame, with its index if it was made before. The flag tells whether the managed fields are wanted.
-pub(crate) type ReadEvent<K> =
-    fn(&Encoded, Option<&JsonIndex>, &ApiResource, bool) -> Result<Event<K>, String>;
+pub(crate) type ReadEvent<K> = Box<
+    dyn Fn(&Encoded, Option<&JsonIndex>, &ApiResource, bool) -> Result<Event<K>, String>
+        + Send
+        + Sync,
+>;
 
 impl<K: Send + 'static> WatchStream<K> {
     pub(crate) fn of_response(

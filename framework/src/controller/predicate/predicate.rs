@@ -238,6 +238,11 @@ impl<K: Object> Predicate<K> {
         }
     }
 
+    /// Whether the predicate reads objects, and not only their metadata.
+    pub(crate) fn reads_objects(&self) -> bool {
+        !matches!(self.judge, Judge::Metadata(_))
+    }
+
     /// As [`judge`](Self::judge), for versions that may have to be decoded, and with the caches of a controller.
     ///
     /// # Errors

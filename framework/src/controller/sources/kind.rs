@@ -23,6 +23,8 @@ use crate::{
 /// A kind whose objects are read as `C`.
 pub(crate) struct Kind<C> {
     pub(super) resource: ApiResource,
+    /// Whether each object is read, and not only its metadata.
+    reads_objects: bool,
     read_as: PhantomData<fn() -> C>,
 }
 
@@ -37,7 +39,16 @@ impl<C> Kind<C> {
     pub(super) fn of(resource: ApiResource) -> Self {
         Self {
             resource,
+            reads_objects: false,
             read_as: PhantomData,
+        }
+    }
+
+    /// The same kind, of which each object is read if `reads_objects`, so that small ones are decoded when they arrive.
+    pub(super) fn reading_objects(self, reads_objects: bool) -> Self {
+        Self {
+            reads_objects,
+            ..self
         }
     }
 
@@ -71,6 +82,9 @@ impl<C: Object + Serialize + DeserializeOwned> Kind<C> {
         listener: impl FnMut(&Event<C>, EventOrigin) + Send + 'static,
     ) -> Connection {
         let claim = self.claim_informer(environment);
+        if self.reads_objects {
+            claim.expect_reads();
+        }
         let subscription = claim.add_listener_with_origin(enqueuer.name.as_str(), listener);
         Connection::listening(claim, subscription, enqueuer)
     }

@@ -102,6 +102,14 @@ impl<C: Object> Mapping<C> {
         }
     }
 
+    /// Whether the mapping reads objects, and not only their metadata.
+    pub(super) fn reads_objects(&self) -> bool {
+        match self.map {
+            Map::OwnerMark | Map::Metadata(_) => false,
+            Map::Object(_) | Map::Change(_) => true,
+        }
+    }
+
     /// The keys for a change of an object of `kind`. A mapping that panics or fails is counted and logged, and returns no
     /// keys.
     pub(super) fn keys(

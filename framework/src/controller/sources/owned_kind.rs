@@ -53,6 +53,8 @@ where
         } = self;
         let resource = kind.resource.clone();
         let name = resource.kind.clone();
+        let reads = predicate.as_ref().is_some_and(Predicate::reads_objects);
+        let kind = kind.reading_objects(reads);
         kind.listen(environment, enqueuer, move |event: &Event<C>, origin| {
             let priority = priority(origin);
             let is_undecodable = event.undecodable().is_some();

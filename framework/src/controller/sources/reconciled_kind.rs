@@ -49,6 +49,7 @@ impl<K: Reconcilable> Wiring<K> for ReconciledKind<K> {
 
     fn connect(self: Box<Self>, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
         let (queue, kind) = (enqueuer.clone(), Kind::of(self.resource().clone()));
+        let kind = kind.reading_objects(true);
         kind.listen(environment, enqueuer, move |event: &Event<K>, origin| {
             self.handle(&queue, event, origin)
         })

@@ -13,6 +13,7 @@ mod memory;
 mod polls;
 mod requests;
 mod selected;
+mod small_objects;
 mod sources;
 mod sync;
 mod turn;

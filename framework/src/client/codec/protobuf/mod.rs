@@ -28,6 +28,7 @@
 //! | `envelope.rs` | the envelope of an object |
 //! | `fields.rs` | the fields of a message in the form of JSON, and those with many values |
 //! | `form.rs` | the types with a form of their own |
+//! | `outline.rs` | what a cache needs of an object |
 //! | `input.rs` | a value that is read next, and the bytes of a part of a document |
 //! | `reader.rs` | the `serde::Deserializer` |
 
@@ -36,6 +37,7 @@ mod error;
 mod fields;
 mod form;
 mod input;
+mod outline;
 mod reader;
 mod table;
 #[cfg(test)]
@@ -49,7 +51,7 @@ use serde::{
     de::{DeserializeSeed, Error, SeqAccess, Visitor},
 };
 
-use super::{Codec, Cuts, Format, Opened};
+use super::{Codec, Cuts, Format, ObjectOutline, Opened};
 use crate::resource::ApiResource;
 pub(crate) use input::Shape;
 use reader::{RAW, Reader};
@@ -137,6 +139,13 @@ impl Codec for Protobuf {
             None => Shape::Value(Kind::Message(message)),
             Some(name) => message.field(name).map_or(Shape::Null, Shape::Run),
         })
+    }
+
+    fn outline<'de>(self, bytes: &'de [u8]) -> Option<ObjectOutline<'de>> {
+        match self.0 {
+            Shape::Value(Kind::Message(message)) => outline::outline(message, bytes),
+            _ => None,
+        }
     }
 
     fn cuts(self, bytes: &[u8], metadata: Range<usize>, part: Range<usize>) -> Cuts {
